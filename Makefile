@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A thin face over CMake and ctest. Each verb also works on a bare Debian 12: it sets up what it needs, once.
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+
+.PHONY: all release dev deps deps-test demo check check-fast tsan fuzz coverage bench fmt lint install clean
+.NOTPARALLEL:
+
+all: release
+
+deps:
+	scripts/deps.sh
+deps-test:
+	scripts/deps.sh test
+
+# build/release/bin/lakecdc and build/release/lib/liblakecdc.so
+release: deps
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+
+# the same with AddressSanitizer, UndefinedBehaviorSanitizer and the test programs, in build/dev
+dev: deps-test
+	cmake --preset dev
+	cmake --build --preset dev -j $(JOBS)
+
+# the changes of the sample table
+demo: release
+	scripts/demo.sh
+
+# every test; check-fast leaves out those that start Spark
+check: dev release
+	scripts/run_tests.sh dev release
+check-fast: dev release
+	scripts/run_tests.sh dev release -- -LE spark
+
+tsan: deps-test
+	cmake --preset tsan
+	cmake --build --preset tsan -j $(JOBS)
+	ctest --preset tsan -L unit
+
+# each target for FUZZ_SECONDS
+fuzz: deps-test
+	cmake --preset fuzz -DLAKECDC_FUZZ_SECONDS=$(FUZZ_SECONDS)
+	cmake --build --preset fuzz -j $(JOBS)
+	ctest --preset fuzz -L fuzz
+
+coverage: deps-test
+	cmake --preset coverage
+	cmake --build --preset coverage -j $(JOBS)
+	ctest --preset coverage -L unit
+
+bench: release deps-test
+	build/venv/bin/python bench/run.py
+
+fmt: deps-test
+	git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 -i
+
+lint: deps-test
+	git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 --dry-run -Werror
+	python3 scripts/check_style.py
+
+install: release
+	cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build/dev build/release build/tsan build/fuzz build/coverage

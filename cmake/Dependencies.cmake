@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The C libraries that an installed system provides. Arrow and protobuf-c have files of their own.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson>=2.13)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
+pkg_check_modules(snappy REQUIRED IMPORTED_TARGET snappy>=1.1.8)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.4)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib>=1.2)
+pkg_check_modules(curl REQUIRED IMPORTED_TARGET libcurl>=7.74)
+find_package(roaring CONFIG REQUIRED) # no .pc file in Debian
+
+# What a program that links the static library names on its link line, in order.
+set(LC_STATIC_LIBS jansson roaring xxhash snappy zstd z curl protobuf-c stdc++ m pthread)
