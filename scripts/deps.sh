@@ -40,16 +40,6 @@ retry() {
     die "gave up after 4 tries: $*"
 }
 
-as_root() {
-    if [ "$(id -u)" = 0 ]; then
-        env DEBIAN_FRONTEND=noninteractive "$@"
-    elif command -v sudo >/dev/null; then
-        sudo env DEBIAN_FRONTEND=noninteractive "$@"
-    else
-        return 1
-    fi
-}
-
 apt_packages() {
     command -v dpkg-query >/dev/null || { say "no dpkg here: install by hand what $* are called"; return 0; }
     local missing=() package
@@ -57,11 +47,15 @@ apt_packages() {
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
-    [ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
-        die "missing packages, and neither root nor sudo here; ask for: apt-get install ${missing[*]}"
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get)
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null ||
+            die "missing packages, and neither root nor sudo here; ask for: apt-get install ${missing[*]}"
+        apt=(sudo "${apt[@]}")
+    fi
     say "installing ${missing[*]}"
-    retry as_root apt-get update -qq
-    retry as_root apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "${missing[@]}" >/dev/null
+    retry "${apt[@]}" update -qq
+    retry "${apt[@]}" install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "${missing[@]}" >/dev/null
 }
 
 # whole FOLDER WHAT: is FOLDER there, made from exactly WHAT?
