@@ -58,9 +58,12 @@ bench: release deps-test
 fmt: deps-test
 	git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 -i
 
-lint: deps-test
+lint: release
+	scripts/deps.sh lint
 	git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 --dry-run -Werror
 	python3 scripts/check_style.py
+	git ls-files 'src/*.c' | xargs -n 1 -P $(JOBS) clang-tidy-14 --quiet -p build/release \
+	    --extra-arg=-Wno-unknown-warning-option
 
 install: release
 	cmake --install build/release --prefix $(PREFIX)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sets a bare Debian 12 up. `scripts/deps.sh` installs what building needs, `scripts/deps.sh test` also what the tests
-# need:
+# need, `scripts/deps.sh lint` what `make lint` needs:
 #
 #   system packages          what is missing of the lists below, by apt-get
 #   build/deps/arrow/        include/ and lib/ of Arrow C++, out of the pinned wheel; not where Arrow is installed
@@ -100,7 +100,8 @@ venv() {
 case "${1-build}" in
 build) apt_packages "${build_packages[@]}" ;;
 test) apt_packages "${build_packages[@]}" "${test_packages[@]}" ;;
-*) die "usage: scripts/deps.sh [build|test]" ;;
+lint) apt_packages "${build_packages[@]}" clang-format-14 clang-tidy-14 ;;
+*) die "usage: scripts/deps.sh [build|test|lint]" ;;
 esac
 mkdir -p build/deps
 exec 9>build/deps/.lock # two calls at once: the second waits, and finds everything there
