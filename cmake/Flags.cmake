@@ -27,7 +27,7 @@ target_compile_options(lc_flags INTERFACE ${warnings} "$<$<COMPILE_LANGUAGE:C>:$
 
 # -Wconversion without its sign half: sizes come from the outside as int64 and are range-checked, not cast twice.
 target_compile_options(lc_flags INTERFACE -Wno-sign-conversion -fno-omit-frame-pointer -fstack-protector-strong)
-target_compile_definitions(lc_flags INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+target_compile_definitions(lc_flags INTERFACE _GNU_SOURCE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 target_link_options(lc_flags INTERFACE -Wl,--as-needed -Wl,-z,relro,-z,now)
 
 if(LAKECDC_SANITIZE)
