@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["include", "src", "tests", "fuzz", "scripts", "cmake", "proto", "examples", "bench", ".ci"]
 KINDS = {".c", ".h", ".cc", ".def", ".map", ".py", ".sh", ".cmake", ".proto"}
 SKIPPED = re.compile(r"^(fuzz/corpora|tests/(fixtures|golden)/)")  # data, some of it broken on purpose
-WIDTH = 120  # for C; clang-format breaks code at 110, and comments are left to their writer
+WIDTH = 120  # as in .clang-format
 
 # What src/ may not call, and what to use instead.
 BANNED = [
