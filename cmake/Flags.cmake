@@ -15,7 +15,7 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wpointer-arith -Wcast-align -Wwrite-strings -Wvla -Wundef
-             -Wformat=2 -Wdouble-promotion -Wimplicit-fallthrough -Wunused-result -Walloca)
+             -Wformat=2 -Wimplicit-fallthrough -Wunused-result -Walloca)
 set(c_warnings -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wnested-externs)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     list(APPEND c_warnings -Wlogical-op -Wduplicated-cond -Wduplicated-branches)

@@ -69,7 +69,7 @@ static lcdc_status take(struct cursor *c, size_t n, const char *what, size_t *ou
 
 static lcdc_status check_array(struct cursor *c, uint32_t cardinality)
 {
-    size_t at = 0;
+    size_t at;
     LC_TRY(take(c, 2 * (size_t)cardinality, "an array container", &at));
     for (uint32_t i = 1; i < cardinality; i++)
         if (load16(c, at + 2 * i) <= load16(c, at + 2 * i - 2))
@@ -80,7 +80,7 @@ static lcdc_status check_array(struct cursor *c, uint32_t cardinality)
 
 static lcdc_status check_bitset(struct cursor *c, uint32_t cardinality)
 {
-    size_t at = 0;
+    size_t at;
     uint32_t bits = 0;
     LC_TRY(take(c, BITSET_BYTES, "a bitset container", &at));
     for (size_t i = 0; i < BITSET_BYTES; i += 8)
@@ -94,7 +94,7 @@ static lcdc_status check_bitset(struct cursor *c, uint32_t cardinality)
 
 static lcdc_status check_runs(struct cursor *c, uint32_t cardinality, struct shape *shape)
 {
-    size_t at = 0;
+    size_t at;
     LC_TRY(take(c, 2, "a run count", &at));
     uint32_t runs = load16(c, at);
     LC_TRY(take(c, 4 * (size_t)runs, "a run container", &at));
@@ -134,7 +134,7 @@ static lcdc_status check_container(struct cursor *c, struct shape *shape, uint32
 
 static lcdc_status check_header(struct cursor *c, struct shape *out)
 {
-    size_t at = 0;
+    size_t at;
     struct shape shape = {.start = c->at};
     LC_TRY(take(c, 4, "the cookie of a bitmap", &at));
     uint32_t cookie = load32(c, at);
@@ -178,7 +178,7 @@ static lcdc_status parse_part(struct cursor *c, struct lc_bitmap *bitmap, uint32
 
 static lcdc_status parse_buckets(struct cursor *c, struct lc_bitmap *bitmap)
 {
-    size_t at = 0;
+    size_t at;
     LC_TRY(take(c, 8, "the count of buckets", &at));
     uint64_t buckets = load64(c, at);
     for (uint64_t i = 0, before = 0; i < buckets; i++) { /* each takes bytes, so the loop ends with them */
@@ -198,7 +198,7 @@ lcdc_status lc_bitmap_parse(const uint8_t *bytes, size_t n, int64_t expected, st
                             lcdc_error **err)
 {
     struct cursor c = {.bytes = bytes, .n = n, .err = err};
-    size_t at = 0;
+    size_t at;
     LC_BITMAP struct lc_bitmap *bitmap = NULL;
     LC_TRY(take(&c, MAGIC_BYTES, "the magic number", &at));
     if (memcmp(bytes, magic, MAGIC_BYTES) != 0)

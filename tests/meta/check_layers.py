@@ -20,7 +20,7 @@ OWNERS = {
     r"curl/.*": ["io/"],
     r"zlib\.h|zstd\.h|snappy(-c)?\.h|lz4.*\.h": ["io/"],
     r"(arrow|parquet)/.*": ["io/arrow_adapter.cc"],
-    r"xxhash\.h": ["core/"],
+    r"xxhash\.h": ["base/"],
     r"protobuf-c/.*|.*\.pb-c\.h": ["spark/"],
 }
 SYSTEM = re.compile(r"(sys|netinet|arpa)/\w+\.h|[a-z0-9_]+(\.h)?")  # libc and the C++ library
