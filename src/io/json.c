@@ -46,8 +46,8 @@ lcdc_status lc_json_parse(struct lc_str text, struct json_t **out, lcdc_error **
                        LC_JSON_MAX_DEPTH, deep - text.p);
     json_t *json =
         json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
-    if (!json && json_error_code(&error) == json_error_out_of_memory)
-        return lc_fail_oom(err);
+    if (!json && (json_error_code(&error) == json_error_out_of_memory || error.text[0] == 0))
+        return lc_fail_oom(err); /* jansson says nothing where an allocation of its own failed */
     if (!json)
         return lc_fail(err, LC_R_JSON_BAD, "json line %d, column %d: %s", error.line, error.column,
                        error.text);
