@@ -124,6 +124,7 @@ def descriptor_inline(positions, kind="auto"):
 
 if __name__ == "__main__":
     assert z85(bytes.fromhex("864fd26fb559f75b")) == "HelloWorld"
+    assert z85(payload([3, 4, 7, 11, 18, 29], "array")) == "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"
     import random
     try:
         from pyroaring import BitMap, BitMap64
