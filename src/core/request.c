@@ -40,8 +40,8 @@ static size_t find_row(const char *key)
 
 static lcdc_status bad_value(const char *key, struct lc_str found, const char *expected, lcdc_error **err)
 {
-    lcdc_status status =
-        lc_fail(err, LC_R_OPTION_VALUE, "%s: found '%.*s', expected %s", key, LC_STR_ARG(found), expected);
+    lcdc_status status = lc_fail(err, LC_R_OPTION_VALUE, "%s: found '%.*s', expected %s", key, LC_STR_ARG(found),
+                                 expected);
     lc_error_detail(err, "option", "%s", key);
     return status;
 }
