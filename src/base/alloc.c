@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alloc.c - malloc with checked sizes, and a switch that makes it fail for tests.
+ */
 #include "base/alloc.h"
 
 #include <stdatomic.h>

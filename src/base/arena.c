@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arena.c - blocks that are filled from the front; whatever is larger than a quarter of one has a block of its own.
+ */
 #include "base/arena.h"
 
 #include <string.h>

@@ -68,7 +68,7 @@ static void copy_bits(uint8_t *bits, int64_t at, const uint8_t *from, int64_t fr
     int shift = (int)(from_at & 7);
     for (; n >= 8; at += 8, from_at += 8, n -= 8) {
         const uint8_t *p = from + (from_at >> 3);
-        bits[at >> 3] = shift ? (uint8_t)(p[0] >> shift | p[1] << (8 - shift)) : p[0];
+        bits[at >> 3] = (uint8_t)(shift ? p[0] >> shift | p[1] << (8 - shift) : p[0]);
     }
     for (; n > 0; at++, from_at++, n--)
         bits[at >> 3] = (uint8_t)(bits[at >> 3] | lc_bit(from, from_at) << (at & 7));

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * error.c - error objects: a row of reasons.def, a sentence, details.
+ *
+ * Tables and servers have a say in the texts, so every text is cut to a length and made printable UTF-8 here. An error
+ * that does not find memory becomes the one of having none.
+ */
 #include "base/error.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
 
-enum { MAX_DETAILS = 16, MAX_MESSAGE = 1 << 16 };
+enum { MAX_DETAILS = 16, MAX_TEXT = 1 << 16 };
 
 struct lcdc_error {
     enum lc_reason reason;
@@ -41,40 +49,72 @@ lcdc_status lc_reason_status(enum lc_reason reason)
     return reasons[reason].status;
 }
 
-/* A message is one line whatever a table or a server put into it. */
-static void one_line(char *text)
+/* Length of the character at the front, 0 when its bytes are not UTF-8. */
+static size_t character_length(struct lc_str text)
+{
+    for (size_t n = 1; n <= 4 && n <= text.n; n++)
+        if (lc_utf8_valid((struct lc_str){text.p, n}))
+            return n;
+    return 0;
+}
+
+/* Control characters become blanks, bytes that are not UTF-8 (a text cut inside a character) question marks. */
+static void make_printable(char *text)
+{
+    for (size_t n = strlen(text), i = 0; i < n;) {
+        size_t length = character_length((struct lc_str){text + i, n - i});
+        if (length == 0)
+            text[i] = '?';
+        else if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F)
+            text[i] = ' ';
+        i += length ? length : 1;
+    }
+}
+
+static void strip_end(char *text)
 {
     size_t n = strlen(text);
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F)
-            text[i] = ' ';
     while (n && (text[n - 1] == ' ' || text[n - 1] == '.'))
         text[--n] = 0;
 }
 
+/* At most MAX_TEXT bytes, the rest is cut; NULL when memory is short. */
+static __attribute__((format(printf, 1, 0))) char *print_text(const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    size_t size = n < 0 ? 1 : (size_t)(n < MAX_TEXT ? n : MAX_TEXT) + 1;
+    char *text = lc_alloc(size);
+    if (!text)
+        return NULL;
+    text[0] = 0;
+    if (n >= 0)
+        (void)vsnprintf(text, size, format, args);
+    make_printable(text);
+    return text;
+}
+
 lcdc_status(lc_fail)(lcdc_error **err, enum lc_reason reason, const char *format, ...)
 {
-    lcdc_status status = reasons[reason].status;
     if (!err)
-        return status;
-    struct lc_buf text;
-    lc_buf_init(&text, MAX_MESSAGE);
+        return reasons[reason].status;
     va_list args;
     va_start(args, format);
-    lc_buf_vprintf(&text, format, args);
+    char *message = print_text(format, args);
     va_end(args);
     lcdc_error *made = lc_calloc(1, sizeof(*made));
-    char *message = lc_buf_take(&text);
     if (!made || !message) {
         lc_free(made);
         lc_free(message);
         return lc_fail_oom(err);
     }
-    one_line(message);
+    strip_end(message);
     *made = (lcdc_error){.reason = reason, .message = message};
     lcdc_error_free(*err);
     *err = made;
-    return status;
+    return reasons[reason].status;
 }
 
 lcdc_status(lc_fail_oom)(lcdc_error **err)
@@ -108,31 +148,33 @@ void lc_error_detail(lcdc_error **err, const char *key, const char *format, ...)
 {
     if (!err || !*err || (*err)->is_static)
         return;
-    struct lc_buf text;
-    lc_buf_init(&text, MAX_MESSAGE);
     va_list args;
     va_start(args, format);
-    lc_buf_vprintf(&text, format, args);
+    set_detail(*err, key, print_text(format, args));
     va_end(args);
-    set_detail(*err, key, lc_buf_take(&text));
+}
+
+static __attribute__((format(printf, 1, 2))) char *join_text(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = print_text(format, args);
+    va_end(args);
+    return text;
 }
 
 void lc_error_prefix(lcdc_error **err, const char *format, ...)
 {
     if (!err || !*err || (*err)->is_static)
         return;
-    struct lc_buf text;
-    lc_buf_init(&text, MAX_MESSAGE);
     va_list args;
     va_start(args, format);
-    lc_buf_vprintf(&text, format, args);
+    LC_FREE char *prefix = print_text(format, args);
     va_end(args);
-    lc_buf_text(&text, ": ");
-    lc_buf_text(&text, (*err)->message);
-    char *message = lc_buf_take(&text);
+    char *message = prefix ? join_text("%s: %s", prefix, (*err)->message) : NULL;
     if (!message)
         return;
-    one_line(message);
+    strip_end(message);
     lc_free((*err)->message);
     (*err)->message = message;
 }

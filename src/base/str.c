@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * str.c - text compared, numbers read and printed, UTF-8 checked, buffers grown. ASCII letters alone have case here.
+ *
+ * An empty lc_str may have no pointer, so none is handed to memcmp or added to before its length is known.
+ */
 #include "base/str.h"
 
-#include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 struct lc_str lc_str_of(const char *text)
 {
@@ -24,22 +29,29 @@ bool lc_str_is(struct lc_str a, const char *text)
     return lc_str_eq(a, lc_str_of(text));
 }
 
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
 bool lc_str_is_nocase(struct lc_str a, const char *text)
 {
-    size_t n = strlen(text);
-    return a.n == n && strncasecmp(a.p, text, n) == 0;
+    for (size_t i = 0; i < a.n; i++)
+        if (lower(a.p[i]) != lower(text[i]) || text[i] == 0)
+            return false;
+    return text[a.n] == 0;
 }
 
 bool lc_str_starts(struct lc_str a, const char *prefix)
 {
     size_t n = strlen(prefix);
-    return a.n >= n && memcmp(a.p, prefix, n) == 0;
+    return a.n >= n && (n == 0 || memcmp(a.p, prefix, n) == 0);
 }
 
 bool lc_str_ends(struct lc_str a, const char *suffix)
 {
     size_t n = strlen(suffix);
-    return a.n >= n && memcmp(a.p + a.n - n, suffix, n) == 0;
+    return a.n >= n && (n == 0 || memcmp(a.p + a.n - n, suffix, n) == 0);
 }
 
 int lc_str_cmp(struct lc_str a, struct lc_str b)
@@ -81,10 +93,10 @@ static locale_t c_locale(void)
     locale_t have = made;
     if (!have) {
         have = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-        locale_t none = (locale_t)0;
-        if (!__atomic_compare_exchange_n((locale_t *)&made, &none, have, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        locale_t other = (locale_t)0;
+        if (!atomic_compare_exchange_strong(&made, &other, have)) { /* another thread was faster */
             freelocale(have);
-            have = none;
+            have = other;
         }
     }
     return have;
@@ -147,10 +159,20 @@ bool lc_parse_f32(struct lc_str text, float *out)
     return true;
 }
 
+static bool reads_back(const char *text, double value, bool is_float)
+{
+    return is_float ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+}
+
 static void print_shortest(double value, bool is_float, char out[32])
 {
-    /* %g drops trailing zeros, so the first precision that every short decimal survives (6, 15) is also the shortest */
-    int most = is_float ? 9 : 17;
+    /*
+     * %g drops trailing zeros, so the first precision that every short decimal survives (6, 15) is also the shortest;
+     * the numbers that are too small for their full precision have no such guarantee.
+     */
+    int digits = is_float ? FLT_DIG : DBL_DIG, most = is_float ? FLT_DECIMAL_DIG : DBL_DECIMAL_DIG;
+    if (fabs(value) < (is_float ? (double)FLT_MIN : DBL_MIN))
+        digits = 1;
     if (isnan(value)) {
         memcpy(out, "NaN", 4);
         return;
@@ -160,15 +182,12 @@ static void print_shortest(double value, bool is_float, char out[32])
         return;
     }
     locale_t before = uselocale(c_locale());
-    for (int digits = is_float ? 6 : 15; digits <= most; digits++) {
+    do {
         (void)snprintf(out, 32, "%.*g", digits, value);
-        double back = strtod(out, NULL);
-        if (is_float ? (float)back == (float)value : back == value)
-            break;
-    }
+    } while (digits++ < most && !reads_back(out, value, is_float));
     uselocale(before);
     if (!strpbrk(out, ".e"))
-        strncat(out, ".0", 3);
+        memcpy(out + strlen(out), ".0", 3);
 }
 
 void lc_print_f64(double value, char out[32])
@@ -199,7 +218,15 @@ static size_t utf8_length(const unsigned char *p, size_t n)
 bool lc_utf8_valid(struct lc_str text)
 {
     const unsigned char *p = (const unsigned char *)text.p;
+    uint64_t word;
     for (size_t i = 0; i < text.n;) {
+        if (text.n - i >= sizeof(word)) { /* most text is ASCII: eight bytes at a time */
+            memcpy(&word, p + i, sizeof(word));
+            if (!(word & UINT64_C(0x8080808080808080))) {
+                i += sizeof(word);
+                continue;
+            }
+        }
         size_t n = p[i] < 0x80 ? 1 : utf8_length(p + i, text.n - i);
         if (n == 0)
             return false;
@@ -304,7 +331,7 @@ void lc_buf_json_string(struct lc_buf *buf, struct lc_str text)
             i += n;
             continue;
         }
-        lc_buf_append(buf, text.p + plain, i - plain);
+        lc_buf_append(buf, p + plain, i - plain);
         if (n == 0)
             lc_buf_text(buf, "\xEF\xBF\xBD");
         else if (p[i] == '"' || p[i] == '\\')
@@ -315,7 +342,8 @@ void lc_buf_json_string(struct lc_buf *buf, struct lc_str text)
             lc_buf_printf(buf, "\\u%04x", p[i]);
         plain = ++i;
     }
-    lc_buf_append(buf, text.p + plain, text.n - plain);
+    if (text.n > plain)
+        lc_buf_append(buf, p + plain, text.n - plain);
     lc_buf_char(buf, '"');
 }
 
@@ -345,7 +373,7 @@ char *lc_percent_decode(struct lc_str text)
     for (size_t i = 0; i < text.n; i++) {
         int high = text.p[i] == '%' && i + 2 < text.n ? hex_value(text.p[i + 1]) : -1;
         int low = high >= 0 ? hex_value(text.p[i + 2]) : -1;
-        if (low >= 0) {
+        if (low >= 0 && high + low > 0) { /* not %00: a path that ends early names another file */
             out[n++] = (char)(high * 16 + low);
             i += 2;
         } else {

@@ -71,7 +71,7 @@ char *lc_buf_take(struct lc_buf *buf);
 
 #define LC_BUF LC_CLEANUP(lc_buf_done)
 
-/** Undoes %XX once, the way the Delta protocol's URI encoding wants it; a '%' that is no escape is kept. */
+/** Undoes %XX once, the way the Delta protocol wants it; a '%' that is no escape, and %00, are kept. */
 char *lc_percent_decode(struct lc_str text);
 
 #endif
