@@ -19,7 +19,8 @@ import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from support import harness
-from support.delta_schema import Array, Field, Map, Struct, decimal_of, freeze
+from delta.tables import iso
+from support.delta_schema import Array, Field, Map, Struct, decimal_of, freeze, image
 from support.delta_writer import KEEP, Table
 from support.expected import Request
 from support.predicate import random_filter
@@ -335,7 +336,7 @@ class History:
         r, t = self.rng, self.t
         first = r.randint(self.cut, t.latest)
         last = r.randint(first, t.latest)
-        q = Request(first, last)
+        q = Request(first, last, bounds=["--from", *self.start(first), "--to", self.end(last)], more=["--no-pushdown"] if r.random() < 0.2 else [])
         schema = t.versions[last].schema
         if r.random() < 0.45:
             q.columns = [n for n in r.sample(schema.names(), r.randint(1, len(schema.names()))) if "," not in n] or None
@@ -349,7 +350,20 @@ class History:
             q.drop_noop = bool(q.identity) and not q.net and r.random() < 0.3
         return q
 
+    def start(self, first):
+        """The words for a first version: itself, the one before it excluded, its time, or `start`."""
+        ways = [[str(first)], [iso(self.t.versions[first].ts_ms)]]
+        if first:
+            ways.append([str(first - 1), "--from-exclusive"])
+        else:
+            ways.append(["start"])
+        return self.rng.choice(ways)
+
+    def end(self, last):
+        return self.rng.choice([str(last), iso(self.t.versions[last].ts_ms)] + (["latest"] if last == self.t.latest else []))
+
     def check(self):
+        """Runs the requests; gives how many."""
         t = self.t
         if self.cut > t.latest:
             return 0
@@ -357,7 +371,23 @@ class History:
         for q in plan:
             _law(t, q.first, q.last)
             harness.check_request(t, q)
-        return len(plan)
+        r = harness.run("verify", t.root, "--from", self.cut, "--to", t.latest)
+        assert r.code == 0, f"verify: exit {r.code} {r.out.decode(errors='replace')[:300]} {r.err[:300]}\n    {r.command}"
+        self.check_bootstrap()
+        return len(plan) + 2
+
+    def check_bootstrap(self):
+        """The oldest readable state as inserts, then the changes after it."""
+        t, oldest = self.t, max(self.cut - 1, 0)
+        end = t.versions[t.latest].schema
+        want = [("insert", None, image(r.v, end), oldest) for r in t.versions[oldest].rows()]
+        if oldest < t.latest:
+            want += [tuple(c) for c in t.changes(oldest + 1, t.latest)]
+        r = harness.changes(t.root, "--from", "start", "--bootstrap", "--to", "latest")
+        try:
+            harness.same_rows(harness.rows_of(r.table()), want, t.loose(oldest, t.latest))
+        except AssertionError as e:
+            raise r.blame(e) from None
 
 
 def _leaves(struct, prefix=""):

@@ -21,10 +21,11 @@ class Request:
     fold: bool = False
     net: bool = False
     drop_noop: bool = False
+    bounds: list = None                        # another way to say the range on the command line
     more: list = field(default_factory=list)   # further command-line words
 
     def words(self):
-        w = ["--from", str(self.first), "--to", str(self.last)]
+        w = self.bounds or ["--from", str(self.first), "--to", str(self.last)]
         if self.columns:
             w += ["--columns", ",".join(self.columns)]
         if self.where:
