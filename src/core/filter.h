@@ -3,11 +3,11 @@
  * filter.h - the SQL condition over change rows: parsed, bound to columns, evaluated in three-valued logic.
  *
  * Grammar: OR, AND, NOT, parentheses; column (=|<>|!=|<|<=|>|>=) literal or the other way round; [NOT] IN (...),
- * [NOT] BETWEEN x AND y, [NOT] LIKE 'p%' [ESCAPE 'c'], IS [NOT] NULL, a boolean column alone, TRUE, FALSE. Literals:
- * numbers, 'text' ('' inside), TRUE, FALSE, NULL, DATE '...', TIMESTAMP '...', X'0f'. A string literal takes its
- * column's type. Columns by dotted path, "quoted" or `quoted`. A comparison with null is unknown; unknown rows do not
- * pass. Floats order NaN above everything and equal to itself, as Spark does. Fractional literals against integer
- * columns compare exactly.
+ * [NOT] BETWEEN x AND y, [NOT] LIKE 'p%' [ESCAPE 'c'], IS [NOT] NULL, a boolean column alone, TRUE, FALSE. Columns by
+ * dotted path, "quoted" or `quoted`. Literals: numbers, 'text' ('' inside), TRUE, FALSE, NULL, DATE '...', TIME '...',
+ * TIMESTAMP '...', TIMESTAMP_NTZ '...', X'0f', CAST('...' AS DOUBLE). A string literal takes its column's type, and so
+ * does a time, one without a zone being UTC. A comparison with null is unknown; unknown rows do not pass. Floats order
+ * NaN above everything and equal to itself, as Spark does. Fractional literals against integer columns compare exactly.
  */
 #ifndef LC_CORE_FILTER_H
 #define LC_CORE_FILTER_H
@@ -18,8 +18,8 @@
 enum lc_expr_kind {
     LC_EXPR_AND, LC_EXPR_OR, LC_EXPR_NOT,
     LC_EXPR_COMPARE, /* field op values[0] */
-    LC_EXPR_IN,      /* field in values[0..n) ; a null among them makes a miss unknown */
-    LC_EXPR_LIKE,    /* field like values[0] (a STRING), escape in values[1] when n_values is 2 */
+    LC_EXPR_IN,      /* field in values[0..n), n > 0; a null among them makes a miss unknown */
+    LC_EXPR_LIKE,    /* field like values[0] (a STRING), escape in values[1] when n_values is 2, else none */
     LC_EXPR_IS_NULL, /* field is null; also for nested columns */
     LC_EXPR_CONST    /* values[0]: a BOOL, possibly null (unknown) */
 };
@@ -38,7 +38,9 @@ struct lc_expr {
     size_t n_path;
     const size_t *path;             /* child indexes from the schema's root to the field */
     size_t n_values;
-    const struct lc_value *values;  /* of the field's type; where a literal cannot be (x > 1.5 on an int) the parser rewrites the comparison so that it can */
+    const struct lc_value *values;  /* of the field's type: where a literal cannot be (x > 1.5 on an int) the comparison
+                                       is rewritten so that it can; IN: sorted, each once, a null last. A FLOAT's may be
+                                       a double that no float holds: the comparison is one of doubles. */
 };
 
 /** Parses `text` against the columns of struct `schema`; nodes live in `arena`, fields point into `schema`. */

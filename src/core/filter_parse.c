@@ -11,6 +11,8 @@
 
 enum token_kind { END, WORD, QUOTED, NUMBER, STRING, BYTES, SIGN };
 
+enum { MAX_LISTED = 8 }; /* names in a message */
+
 struct token {
     enum token_kind kind;
     struct lc_str text; /* as it stands in the filter, quotes and all */
@@ -413,20 +415,16 @@ static size_t distance(struct lc_str a, struct lc_str b)
 
 static void list_close_names(const struct lc_field *parent, struct lc_str name, struct lc_buf *out)
 {
-    size_t most = name.n < 6 ? 2 : name.n / 3, listed = 0;
-    for (int close = 1; close >= 0 && listed == 0; close--) /* the close ones, or else the first few of all */
-        for (size_t i = 0; i < parent->n_children && listed < 8; i++) {
-            struct lc_str candidate = lc_str_of(parent->children[i].name);
-            if (close && distance(name, candidate) > most)
-                continue;
-            if (listed++ == 0)
-                lc_buf_text(out, close ? "; did you mean " : "; its columns are ");
-            else
-                lc_buf_text(out, ", ");
-            lc_buf_printf(out, "%.*s", LC_STR_ARG(candidate));
-        }
-    if (listed == 8)
-        lc_buf_text(out, ", ...");
+    size_t most = name.n < 6 ? 2 : name.n / 3, listed = 0, n = parent->n_children;
+    for (size_t i = 0; i < n && listed < MAX_LISTED; i++)
+        if (distance(name, lc_str_of(parent->children[i].name)) <= most)
+            lc_buf_printf(out, "%s%.100s", listed++ ? ", " : "; did you mean ", parent->children[i].name);
+    if (listed)
+        return;
+    for (size_t i = 0; i < n && i < MAX_LISTED; i++)
+        lc_buf_printf(out, "%s%.100s", i ? ", " : "; its columns are ", parent->children[i].name);
+    if (n > MAX_LISTED)
+        lc_buf_printf(out, " and %zu more", n - MAX_LISTED);
 }
 
 /* Says at which name the path ends. */
