@@ -95,11 +95,18 @@ static void gather_bits(const struct side *sides, const struct pick *pick, uint8
         gather_bit_runs(sides, pick, bits);
         return;
     }
+    unsigned byte = 0;
     for (int64_t k = 0; k < pick->n; k++) {
         int64_t row = pick->rows[k];
-        const struct side *side = &sides[pick->sources ? pick->sources[k] : 0];
-        bool bit = row >= 0 && (!side->bytes || lc_bit((const uint8_t *)side->bytes, side->at + row));
-        bits[k >> 3] = (uint8_t)(bits[k >> 3] | bit << (k & 7));
+        if (row >= 0) { /* a null row need not name a source */
+            const struct side *side = &sides[pick->sources ? pick->sources[k] : 0];
+            bool bit = !side->bytes || lc_bit((const uint8_t *)side->bytes, side->at + row);
+            byte |= (unsigned)bit << (k & 7);
+        }
+        if ((k & 7) == 7 || k + 1 == pick->n) {
+            bits[k >> 3] = (uint8_t)byte;
+            byte = 0;
+        }
     }
 }
 
@@ -205,10 +212,11 @@ static int64_t offsets_by_row(const struct side *sides, const struct pick *pick,
     int64_t total = 0;
     for (int64_t k = 0; k < pick->n && total <= INT32_MAX; k++) {
         int64_t row = pick->rows[k];
-        const char *from = sides[pick->sources ? pick->sources[k] : 0].bytes;
         offsets[k] = (int32_t)total;
-        if (row >= 0)
-            total += lc_load_i32(from, row + 1) - lc_load_i32(from, row);
+        if (row < 0)
+            continue;
+        const char *from = sides[pick->sources ? pick->sources[k] : 0].bytes;
+        total += lc_load_i32(from, row + 1) - lc_load_i32(from, row);
     }
     return total;
 }
