@@ -254,7 +254,7 @@ static bool parse_format(const char *format, struct lc_str extension, struct lc_
     if (strncmp(format, "w:", 2) == 0 && !(strcmp(format, "w:16") == 0 && lc_str_is(extension, "arrow.uuid")))
         return parse_parameters(format, out);
     for (size_t i = 0; i < LC_TYPE_COUNT; i++)
-        if (strcmp(format, formats[i]) == 0) {
+        if (formats[i][0] && strcmp(format, formats[i]) == 0) {
             *out = (struct lc_type){.kind = (enum lc_type_kind)i};
             return true;
         }
