@@ -13,7 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-GCC_ONLY = {"-Wlogical-op", "-Wduplicated-cond", "-Wduplicated-branches"}
+GCC_ONLY = {"-Wlogical-op", "-Wduplicated-cond", "-Wduplicated-branches", "-Wno-stringop-overflow"}
 MODES = {
     "warnings": ["-fsyntax-only", "-Werror"],
     # It takes a variable's last value for dead where a cleanup reads it.
