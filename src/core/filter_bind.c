@@ -412,7 +412,7 @@ lcdc_status lc_filter_bind_in(struct lc_filter_build *build, const struct lc_col
     size_t kept = 0;
     LC_TRY_ALLOC(values);
     for (size_t i = 0; i < n; i++) {
-        struct fit at;
+        struct fit at = {0};
         LC_TRY(fit(build, column, &literals[i], &at, err));
         if (at.place == AT)
             values[kept++] = at.value;
