@@ -77,6 +77,7 @@ class Version:
         self.cdc = None        # recorded change rows when the commit has cdc actions
         self.method = "none"   # how the changes of this commit are determined, see Table.commit_changes
         self.ts_ms = None
+        self.restored = False
         self.untagged = False  # rows left files, row tracking is on, and the commit does not say that ids were kept
 
     def rows(self):
@@ -138,13 +139,14 @@ class Table:
     def loose(self, first, last):
         """Whether some commit's labels may legitimately differ, so that only the net effect can be compared: change
         feed on, no cdc actions and row ids at hand (the format text and the ids say different things), a commit that
-        removes files and does not say whether it kept row ids, or a content
+        removes files and does not say whether it kept row ids, a RESTORE (its rows come back with the row versions they
+        once had, so that neither reading of "changed in this commit" is wrong), or a content
         difference that hangs on a column dropped later in the range."""
         schema = self.versions[last].schema
         for v in self.versions[first:last + 1]:
             if v.method == "feed" and v.before and self._ids_usable(v) and any(op != "insert" for op, *_ in v.log):
                 return True
-            if v.method == "ids" and v.untagged:
+            if v.method == "ids" and (v.untagged or v.restored):
                 return True
             if v.method == "content" and v.schema is not schema:
                 then = {freeze(image(r.v, v.schema)) for r in self._touched(v)}
@@ -406,7 +408,7 @@ class Commit:
     def restore(self, version):
         """Back to the files of an earlier version, re-adding removed paths and shrinking or swapping vectors."""
         then = self.t.versions[version].files
-        self.row_level = self.restored = True
+        self.row_level = self.restored = self.v.restored = True
         old = dict(self.v.files)
         for path, f in old.items():
             if then.get(path) is not f:

@@ -40,16 +40,16 @@ def _own(change):
 
 
 def pair(changes, identity):
-    """A delete and an insert of one identity in one commit become the halves of an update."""
-    inserts = collections.defaultdict(list)
-    key = lambda c: (c[3], tuple(freeze(_own(c)[i]) for i in identity))
+    """A delete and an insert of one identity in one commit become the halves of an update; an identity that occurs
+    more than once on a side is not guessed at."""
+    sides = collections.defaultdict(lambda: {"delete": [], "insert": []})
     for i, c in enumerate(changes):
-        if c[0] == "insert":
-            inserts[key(c)].append(i)
+        if c[0] in ("delete", "insert"):
+            sides[c[3], tuple(freeze(_own(c)[n]) for n in identity)][c[0]].append(i)
     label = {}
-    for i, c in enumerate(changes):
-        if c[0] == "delete" and inserts[key(c)]:
-            label[i], label[inserts[key(c)].pop(0)] = "update_before", "update_after"
+    for both in sides.values():
+        if len(both["delete"]) == len(both["insert"]) == 1:
+            label[both["delete"][0]], label[both["insert"][0]] = "update_before", "update_after"
     return [(label.get(i, c[0]), *c[1:]) for i, c in enumerate(changes)]
 
 
