@@ -74,9 +74,12 @@ LC_DEFINE_CLEANUP(struct lc_file *, lc_file_close)
 lcdc_status lc_storage_arrow(struct lc_storage **out, lcdc_error **err);
 
 /** Counts what passes; `take_below` is freed with it. */
+struct lc_meter;
+#ifndef __cplusplus /* C++ has other atomics, and no need of these */
 struct lc_meter {
     _Atomic int64_t lists, stats, opens, reads, bytes;
 };
+#endif
 lcdc_status lc_storage_meter(struct lc_storage *take_below, struct lc_meter *meter, struct lc_storage **out,
                              lcdc_error **err);
 

@@ -1,0 +1,3623 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arrow_adapter.cc - Arrow and Parquet C++ behind io/parquet.h, io/arrow_ipc.h and lc_storage_arrow(): the only C++ file.
+ *
+ * The one idea: inside, everything fails by exception; guard() stands at every exported function and turns whatever
+ * comes into a status and one message that names the file. No exception and no C++ type passes it.
+ *
+ * Sections
+ *   failures       how C++ errors become lcdc_error
+ *   memory         pools that are capped and outlive what was allocated from them
+ *   files          lc_file as an Arrow file, a page stream that does not read what is skipped
+ *   types          lc_field and Arrow types
+ *   conversion     a leaf array as the table's type, exactly or refused
+ *   resolution     which file column answers which table column, at every level
+ *   pages          a row group's column chunks, each value of them counted
+ *   flat columns   top-level primitives: decoded only where a row is wanted
+ *   nested columns everything else, through parquet::arrow
+ *   statistics     row groups and pages that cannot hold a wanted row
+ *   scan           rows selected, read and handed out
+ *   reader, writer, IPC, storage   the exported functions
+ *
+ * It must not know what a table is.
+ */
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cinttypes>
+#include <cmath>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+
+#include <arrow/api.h>
+#include <arrow/c/bridge.h>
+#include <arrow/compute/api_vector.h>
+#include <arrow/compute/cast.h>
+#include <arrow/filesystem/api.h>
+#include <arrow/io/api.h>
+#include <arrow/ipc/api.h>
+#include <arrow/util/bitmap_ops.h>
+#include <arrow/util/key_value_metadata.h>
+#include <arrow/util/utf8.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/arrow/writer.h>
+#include <parquet/column_reader.h>
+#include <parquet/exception.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+#include <parquet/page_index.h>
+#include <parquet/statistics.h>
+
+extern "C" {
+#include "io/arrow_ipc.h"
+#include "io/parquet.h"
+#include "io/storage.h"
+}
+
+namespace ar = ::arrow;
+namespace pq = ::parquet;
+
+namespace {
+
+constexpr int64_t kDefaultBatchRows = 8192;
+constexpr int64_t kDefaultMemory = INT64_C(128) << 20;
+constexpr int64_t kMemoryPerLeaf = INT64_C(2) << 20;     /* a page and a dictionary, for tables with many columns */
+constexpr int64_t kFooterMemory = INT64_C(256) << 20;
+constexpr int64_t kIpcMemory = INT64_C(1) << 30;
+constexpr int64_t kLocalWindow = INT64_C(64) << 10;      /* bytes a column reads at once */
+constexpr int64_t kRemoteWindow = INT64_C(1) << 20;
+constexpr int32_t kThriftStringLimit = 16 << 20;
+constexpr int32_t kThriftContainerLimit = 500 * 1000;
+constexpr int64_t kMicrosPerDay = INT64_C(86400000000);
+
+/* ======== failures ======== */
+
+/* A failure whose reason and words are known where it is found. */
+struct Failure {
+    enum lc_reason reason;
+    std::string message;
+};
+
+/* A failure that a C function has put into the caller's error already. */
+struct Reported {
+    lcdc_status status;
+};
+
+/* An array would pass 2 GiB: fewer rows at a time may do. */
+struct BatchTooLarge {
+};
+
+[[noreturn]] __attribute__((format(printf, 2, 3))) void fail(enum lc_reason reason, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    throw Failure{reason, text};
+}
+
+void check(const ar::Status &status)
+{
+    if (!status.ok())
+        throw pq::ParquetStatusException(status);
+}
+
+template <class T> T take(ar::Result<T> result)
+{
+    check(result.status());
+    return std::move(result).ValueUnsafe();
+}
+
+void reported(lcdc_status status)
+{
+    if (status != LCDC_OK)
+        throw Reported{status};
+}
+
+/* Moves an error that was made elsewhere to where the caller wants it. */
+lcdc_status hand_over(lcdc_error **err, lcdc_error *taken, lcdc_status status)
+{
+    if (err) {
+        lcdc_error_free(*err);
+        *err = taken;
+    } else {
+        lcdc_error_free(taken);
+    }
+    return status;
+}
+
+class Pool;
+class StorageFile;
+bool has_exceeded(const Pool *pool);
+bool take_error(StorageFile *file, lcdc_error **out, lcdc_status *status);
+
+/* What guard() needs to turn a foreign exception into an error. */
+struct Where {
+    const char *path;
+    enum lc_reason bad = LC_R_PARQUET_BAD;
+    enum lc_reason unsupported = LC_R_PARQUET_UNSUPPORTED;
+    StorageFile *file = nullptr;
+    const Pool *decode = nullptr, *output = nullptr;
+    int64_t limit = 0;
+};
+
+bool is_unsupported(const char *what)
+{
+    return strstr(what, "NotImplemented") || strstr(what, "Not yet implemented") || strstr(what, "not supported");
+}
+
+/* Something was thrown by Arrow or the C++ library: the storage's own error, a memory limit, or its text. */
+lcdc_status foreign(lcdc_error **err, const Where &where, const char *what) noexcept
+{
+    lcdc_error *taken = nullptr;
+    lcdc_status status = LCDC_OK;
+    if (where.file && take_error(where.file, &taken, &status))
+        return hand_over(err, taken, status);
+    if (has_exceeded(where.decode) || has_exceeded(where.output))
+        return lc_fail(err, LC_R_LIMIT, "%s: reading needs more memory than the limit of %" PRId64 " bytes", where.path,
+                       where.limit);
+    if (strstr(what, "Out of memory") || strstr(what, "OutOfMemory"))
+        return lc_fail_oom(err);
+    return lc_fail(err, is_unsupported(what) ? where.unsupported : where.bad, "%s: %.500s", where.path, what);
+}
+
+/* Runs `body` so that nothing leaves but a status. */
+template <class Body> lcdc_status guard(lcdc_error **err, const Where &where, Body &&body) noexcept
+{
+    try {
+        body();
+        return LCDC_OK;
+    } catch (const Reported &already) {
+        return already.status;
+    } catch (const Failure &failure) {
+        return lc_fail(err, failure.reason, "%s: %s", where.path, failure.message.c_str());
+    } catch (const BatchTooLarge &) {
+        return lc_fail(err, LC_R_LIMIT, "%s: one row holds more than 2 GiB", where.path);
+    } catch (const std::bad_alloc &) {
+        return lc_fail_oom(err);
+    } catch (const std::exception &exception) {
+        return foreign(err, where, exception.what());
+    } catch (...) {
+        return lc_fail(err, LC_R_INTERNAL, "%s: an exception of unknown type", where.path);
+    }
+}
+
+/* ======== memory ======== */
+
+#ifdef __SANITIZE_ADDRESS__
+#define LC_SANITIZES_ADDRESSES 1
+#elif defined(__has_feature)
+#define LC_SANITIZES_ADDRESSES __has_feature(address_sanitizer)
+#else
+#define LC_SANITIZES_ADDRESSES 0
+#endif
+
+ar::MemoryPool *base_pool()
+{
+#if LC_SANITIZES_ADDRESSES
+    return ar::system_memory_pool(); /* the only one whose blocks the sanitizer sees */
+#else
+    /* jemalloc gives memory back soonest: half the resident size of the default. */
+    static ar::MemoryPool *const pool = [] {
+        ar::MemoryPool *found = nullptr;
+        return ar::jemalloc_memory_pool(&found).ok() ? found : ar::default_memory_pool();
+    }();
+    return pool;
+#endif
+}
+
+/*
+ * Refuses to hold more than `cap` bytes. Arrays point at the pool they came from and may be released long after the
+ * scan, on any thread: the pool goes with its owner or its last block, whichever is later.
+ */
+class Pool final : public ar::MemoryPool
+{
+public:
+    explicit Pool(int64_t cap) : cap_(cap)
+    {
+    }
+
+    using ar::MemoryPool::Allocate;
+    using ar::MemoryPool::Free;
+    using ar::MemoryPool::Reallocate;
+
+    ar::Status Allocate(int64_t size, int64_t alignment, uint8_t **out) override
+    {
+        if (!reserve(size))
+            return ar::Status::OutOfMemory("memory limit");
+        ar::Status status = base_pool()->Allocate(size, alignment, out);
+        if (status.ok())
+            references_.fetch_add(1, std::memory_order_relaxed);
+        else
+            held_.fetch_sub(size, std::memory_order_relaxed);
+        return status;
+    }
+
+    ar::Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment, uint8_t **ptr) override
+    {
+        if (!reserve(new_size - old_size))
+            return ar::Status::OutOfMemory("memory limit");
+        ar::Status status = base_pool()->Reallocate(old_size, new_size, alignment, ptr);
+        if (!status.ok())
+            held_.fetch_sub(new_size - old_size, std::memory_order_relaxed);
+        return status;
+    }
+
+    void Free(uint8_t *buffer, int64_t size, int64_t alignment) override
+    {
+        base_pool()->Free(buffer, size, alignment);
+        held_.fetch_sub(size, std::memory_order_relaxed);
+        leave();
+    }
+
+    int64_t bytes_allocated() const override
+    {
+        return held_.load(std::memory_order_relaxed);
+    }
+    int64_t total_bytes_allocated() const override
+    {
+        return bytes_allocated();
+    }
+    int64_t num_allocations() const override
+    {
+        return references_.load(std::memory_order_relaxed);
+    }
+    std::string backend_name() const override
+    {
+        return "capped";
+    }
+
+    /* What was handed out so far is the receiver's; the cap is for what comes. */
+    void start_over()
+    {
+        held_.store(0, std::memory_order_relaxed);
+        exceeded_ = false;
+    }
+    bool exceeded() const
+    {
+        return exceeded_;
+    }
+    void leave()
+    {
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            delete this;
+    }
+
+private:
+    ~Pool() override = default;
+
+    bool reserve(int64_t size)
+    {
+        int64_t before = held_.fetch_add(size, std::memory_order_relaxed);
+        if (size <= 0 || before <= cap_ - size)
+            return true;
+        held_.fetch_sub(size, std::memory_order_relaxed);
+        exceeded_ = true;
+        return false;
+    }
+
+    const int64_t cap_;
+    std::atomic<int64_t> held_{0};
+    std::atomic<int64_t> references_{1}; /* the owner, and each block */
+    std::atomic<bool> exceeded_{false};
+};
+
+bool has_exceeded(const Pool *pool)
+{
+    return pool && pool->exceeded();
+}
+
+struct PoolLeave {
+    void operator()(Pool *pool) const
+    {
+        pool->leave();
+    }
+};
+using PoolOwner = std::unique_ptr<Pool, PoolLeave>;
+
+/* ======== files ======== */
+
+/* A file of any storage as Arrow reads it. Keeps the storage's own error, which Arrow would flatten to text. */
+class StorageFile final : public ar::io::RandomAccessFile
+{
+public:
+    StorageFile(struct lc_file *take_file, Pool *pool) : file_(take_file), size_(lc_file_size(take_file)), pool_(pool)
+    {
+        set_mode(ar::io::FileMode::READ);
+    }
+    ~StorageFile() override
+    {
+        lc_file_close(file_);
+        lcdc_error_free(error_);
+    }
+
+    ar::Result<int64_t> GetSize() override
+    {
+        return size_;
+    }
+    ar::Result<int64_t> ReadAt(int64_t position, int64_t n, void *out) override
+    {
+        if (position < 0 || n < 0)
+            return ar::Status::Invalid("a read at a negative position");
+        n = std::min(n, std::max<int64_t>(size_ - position, 0));
+        if (n == 0)
+            return n;
+        std::lock_guard<std::mutex> lock(mutex_);
+        lcdc_status status = lc_file_read_at(file_, position, n, out, &error_);
+        if (status == LCDC_OK)
+            return n;
+        status_ = status;
+        return ar::Status::IOError("the storage failed");
+    }
+    ar::Result<int64_t> ReadAt(int64_t position, int64_t n, bool allow_short, void *out) override
+    {
+        ARROW_ASSIGN_OR_RAISE(int64_t got, ReadAt(position, n, out));
+        if (got < n && !allow_short)
+            return ar::Status::IOError("the file ends early");
+        return got;
+    }
+    ar::Result<std::shared_ptr<ar::Buffer>> ReadAt(int64_t position, int64_t n) override
+    {
+        return ReadAt(position, n, true);
+    }
+    ar::Result<std::shared_ptr<ar::Buffer>> ReadAt(int64_t position, int64_t n, bool allow_short) override
+    {
+        int64_t there = std::min(n, std::max<int64_t>(size_ - position, 0)); /* no allocation follows a false length */
+        ARROW_ASSIGN_OR_RAISE(auto buffer, ar::AllocateResizableBuffer(std::max<int64_t>(there, 0), pool_));
+        ARROW_ASSIGN_OR_RAISE(int64_t got, ReadAt(position, n, allow_short, buffer->mutable_data()));
+        ARROW_RETURN_NOT_OK(buffer->Resize(got, false));
+        return std::shared_ptr<ar::Buffer>(std::move(buffer));
+    }
+    ar::Result<int64_t> Read(int64_t n, void *out) override
+    {
+        ARROW_ASSIGN_OR_RAISE(int64_t got, ReadAt(at_, n, out));
+        at_ += got;
+        return got;
+    }
+    ar::Result<std::shared_ptr<ar::Buffer>> Read(int64_t n) override
+    {
+        ARROW_ASSIGN_OR_RAISE(auto buffer, ReadAt(at_, n));
+        at_ += buffer->size();
+        return buffer;
+    }
+    ar::Status Seek(int64_t position) override
+    {
+        at_ = position;
+        return ar::Status::OK();
+    }
+    ar::Result<int64_t> Tell() const override
+    {
+        return at_;
+    }
+    ar::Status Close() override
+    {
+        return ar::Status::OK();
+    }
+    bool closed() const override
+    {
+        return false;
+    }
+
+    bool take_error(lcdc_error **out, lcdc_status *status)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        *out = error_;
+        *status = status_;
+        error_ = nullptr;
+        status_ = LCDC_OK;
+        return *status != LCDC_OK;
+    }
+
+private:
+    struct lc_file *const file_;
+    const int64_t size_;
+    Pool *const pool_;
+    int64_t at_ = 0;
+    std::mutex mutex_;
+    lcdc_error *error_ = nullptr;
+    lcdc_status status_ = LCDC_OK;
+};
+
+bool take_error(StorageFile *file, lcdc_error **out, lcdc_status *status)
+{
+    return file->take_error(out, status);
+}
+
+/*
+ * A column chunk's bytes, a window at a time. Arrow's own buffered stream reads what it skips (InputStream::Advance()
+ * is not virtual and reads), so whoever skips a page calls drop_next() before Arrow advances over it.
+ */
+class PageStream final : public ar::io::InputStream
+{
+public:
+    PageStream(std::shared_ptr<ar::io::RandomAccessFile> file, int64_t offset, int64_t n, int64_t window, Pool *pool)
+        : file_(std::move(file)), at_(offset), end_(offset + n), window_(window)
+    {
+        buffer_ = take(ar::AllocateResizableBuffer(0, pool));
+        page_ = take(ar::AllocateResizableBuffer(0, pool));
+        set_mode(ar::io::FileMode::READ);
+    }
+
+    void drop_next()
+    {
+        drops_next_ = true;
+    }
+    int64_t remaining() const
+    {
+        return last_ - first_ + end_ - at_;
+    }
+
+    ar::Result<std::string_view> Peek(int64_t n) override
+    {
+        n = std::min(n, remaining());
+        if (last_ - first_ < n)
+            ARROW_RETURN_NOT_OK(fill(n));
+        return std::string_view(reinterpret_cast<const char *>(buffer_->data()) + first_, static_cast<size_t>(n));
+    }
+
+    ar::Result<std::shared_ptr<ar::Buffer>> Read(int64_t n) override
+    {
+        n = std::min(n, remaining());
+        if (drops_next_) {
+            drops_next_ = false;
+            skip(n);
+            return std::make_shared<ar::Buffer>(nullptr, 0);
+        }
+        if (n <= last_ - first_) {
+            first_ += n;
+            return ar::SliceBuffer(buffer_, first_ - n, n);
+        }
+        ARROW_RETURN_NOT_OK(page_->Resize(n, false));
+        ARROW_ASSIGN_OR_RAISE(int64_t got, Read(n, page_->mutable_data()));
+        return ar::SliceBuffer(page_, 0, got);
+    }
+
+    ar::Result<int64_t> Read(int64_t n, void *out) override
+    {
+        n = std::min(n, remaining());
+        int64_t kept = std::min(n, last_ - first_);
+        if (kept > 0)
+            memcpy(out, buffer_->data() + first_, static_cast<size_t>(kept));
+        first_ += kept;
+        if (n > kept) {
+            ARROW_ASSIGN_OR_RAISE(int64_t got, file_->ReadAt(at_, n - kept, static_cast<uint8_t *>(out) + kept));
+            if (got != n - kept)
+                return ar::Status::IOError("the file ends early");
+            at_ += got;
+        }
+        return n;
+    }
+
+    ar::Result<int64_t> Tell() const override
+    {
+        return at_ - (last_ - first_);
+    }
+    ar::Status Close() override
+    {
+        return ar::Status::OK();
+    }
+    bool closed() const override
+    {
+        return false;
+    }
+
+private:
+    void skip(int64_t n)
+    {
+        int64_t kept = std::min(n, last_ - first_);
+        first_ += kept;
+        at_ += n - kept;
+    }
+
+    ar::Status fill(int64_t n)
+    {
+        int64_t kept = last_ - first_;
+        if (kept > 0)
+            memmove(buffer_->mutable_data(), buffer_->data() + first_, static_cast<size_t>(kept));
+        first_ = 0;
+        last_ = kept;
+        int64_t size = std::min(std::max(n, window_), kept + end_ - at_);
+        ARROW_RETURN_NOT_OK(buffer_->Resize(size, false));
+        ARROW_ASSIGN_OR_RAISE(int64_t got, file_->ReadAt(at_, size - kept, buffer_->mutable_data() + kept));
+        at_ += got;
+        last_ += got;
+        return got == size - kept ? ar::Status::OK() : ar::Status::IOError("the file ends early");
+    }
+
+    const std::shared_ptr<ar::io::RandomAccessFile> file_;
+    int64_t at_; /* where in the file the buffer ends */
+    const int64_t end_, window_;
+    std::shared_ptr<ar::ResizableBuffer> buffer_, page_;
+    int64_t first_ = 0, last_ = 0; /* the unread part of buffer_ */
+    bool drops_next_ = false;
+};
+
+/* Bytes on their way to an lc_write_fn. */
+class CallbackStream final : public ar::io::OutputStream
+{
+public:
+    CallbackStream(lc_write_fn write, void *context) : write_(write), context_(context)
+    {
+        set_mode(ar::io::FileMode::WRITE);
+    }
+    using ar::io::OutputStream::Write;
+    ar::Status Write(const void *bytes, int64_t n) override
+    {
+        if (error_)
+            return ar::Status::IOError("an earlier write failed");
+        if (is_open_ && n > 0)
+            error_ = write_(context_, bytes, static_cast<size_t>(n));
+        if (error_)
+            return ar::Status::IOError("the output refused the bytes");
+        at_ += n;
+        return ar::Status::OK();
+    }
+    ar::Result<int64_t> Tell() const override
+    {
+        return at_;
+    }
+    ar::Status Close() override
+    {
+        return ar::Status::OK();
+    }
+    bool closed() const override
+    {
+        return false;
+    }
+    int error() const
+    {
+        return error_;
+    }
+    /* An abandoned writer ends its file in its destructor; the caller is not to see that. */
+    void detach()
+    {
+        is_open_ = false;
+    }
+
+private:
+    const lc_write_fn write_;
+    void *const context_;
+    int64_t at_ = 0;
+    int error_ = 0;
+    bool is_open_ = true;
+};
+
+/* ======== types ======== */
+
+using Type = std::shared_ptr<ar::DataType>;
+using Data = std::shared_ptr<ar::ArrayData>;
+
+std::string type_text(const struct lc_field &field)
+{
+    struct lc_buf text;
+    lc_buf_init(&text, 1 << 16);
+    lc_type_print(&text, &field);
+    std::string out(text.p ? text.p : "", text.n);
+    lc_buf_done(&text);
+    return out;
+}
+
+/* The Arrow type of a field, as base/arrow.h lays it out. */
+Type arrow_type(const struct lc_field &field)
+{
+    switch (field.type.kind) {
+    case LC_TYPE_NULL:
+        return ar::null();
+    case LC_TYPE_BOOL:
+        return ar::boolean();
+    case LC_TYPE_INT8:
+        return ar::int8();
+    case LC_TYPE_INT16:
+        return ar::int16();
+    case LC_TYPE_INT32:
+        return ar::int32();
+    case LC_TYPE_INT64:
+        return ar::int64();
+    case LC_TYPE_FLOAT:
+        return ar::float32();
+    case LC_TYPE_DOUBLE:
+        return ar::float64();
+    case LC_TYPE_DECIMAL:
+        return take(ar::Decimal128Type::Make(field.type.precision, field.type.scale));
+    case LC_TYPE_DATE:
+        return ar::date32();
+    case LC_TYPE_TIME:
+        return ar::time64(ar::TimeUnit::MICRO);
+    case LC_TYPE_TIMESTAMP_TZ:
+        return ar::timestamp(ar::TimeUnit::MICRO, "UTC");
+    case LC_TYPE_TIMESTAMP:
+        return ar::timestamp(ar::TimeUnit::MICRO);
+    case LC_TYPE_TIMESTAMP_NS_TZ:
+        return ar::timestamp(ar::TimeUnit::NANO, "UTC");
+    case LC_TYPE_TIMESTAMP_NS:
+        return ar::timestamp(ar::TimeUnit::NANO);
+    case LC_TYPE_STRING:
+        return ar::utf8();
+    case LC_TYPE_BINARY:
+        return ar::binary();
+    case LC_TYPE_FIXED:
+        return ar::fixed_size_binary(field.type.length);
+    case LC_TYPE_UUID:
+        return ar::fixed_size_binary(16);
+    case LC_TYPE_STRUCT: {
+        ar::FieldVector fields;
+        for (size_t i = 0; i < field.n_children; i++)
+            fields.push_back(ar::field(field.children[i].name ? field.children[i].name : "",
+                                       arrow_type(field.children[i])));
+        return ar::struct_(fields);
+    }
+    case LC_TYPE_LIST:
+        return ar::list(ar::field("element", arrow_type(field.children[0])));
+    case LC_TYPE_MAP:
+        return std::make_shared<ar::MapType>(ar::field("key", arrow_type(field.children[0]), false),
+                                             ar::field("value", arrow_type(field.children[1])));
+    case LC_TYPE_COUNT:
+        break;
+    }
+    fail(LC_R_INTERNAL, "a field of unknown type %d", static_cast<int>(field.type.kind));
+}
+
+/* The other way, for a file's own schema. False for what no table has. */
+bool leaf_type(const ar::DataType &type, bool is_int96, struct lc_type *out)
+{
+    *out = lc_type{};
+    switch (type.id()) {
+    case ar::Type::NA:
+        out->kind = LC_TYPE_NULL;
+        return true;
+    case ar::Type::BOOL:
+        out->kind = LC_TYPE_BOOL;
+        return true;
+    case ar::Type::INT8:
+        out->kind = LC_TYPE_INT8;
+        return true;
+    case ar::Type::INT16:
+    case ar::Type::UINT8:
+        out->kind = LC_TYPE_INT16;
+        return true;
+    case ar::Type::INT32:
+    case ar::Type::UINT16:
+        out->kind = LC_TYPE_INT32;
+        return true;
+    case ar::Type::INT64:
+    case ar::Type::UINT32:
+        out->kind = LC_TYPE_INT64;
+        return true;
+    case ar::Type::UINT64:
+        out->kind = LC_TYPE_DECIMAL;
+        out->precision = 20;
+        return true;
+    case ar::Type::FLOAT:
+        out->kind = LC_TYPE_FLOAT;
+        return true;
+    case ar::Type::DOUBLE:
+        out->kind = LC_TYPE_DOUBLE;
+        return true;
+    case ar::Type::DECIMAL128:
+        out->kind = LC_TYPE_DECIMAL;
+        out->precision = static_cast<const ar::Decimal128Type &>(type).precision();
+        out->scale = static_cast<const ar::Decimal128Type &>(type).scale();
+        return out->scale >= 0 && out->scale <= out->precision;
+    case ar::Type::DATE32:
+        out->kind = LC_TYPE_DATE;
+        return true;
+    case ar::Type::TIME32:
+    case ar::Type::TIME64:
+        out->kind = LC_TYPE_TIME;
+        return true;
+    case ar::Type::TIMESTAMP: {
+        const auto &timestamp = static_cast<const ar::TimestampType &>(type);
+        bool has_zone = is_int96 || !timestamp.timezone().empty();
+        if (timestamp.unit() == ar::TimeUnit::NANO)
+            out->kind = has_zone ? LC_TYPE_TIMESTAMP_NS_TZ : LC_TYPE_TIMESTAMP_NS;
+        else
+            out->kind = has_zone ? LC_TYPE_TIMESTAMP_TZ : LC_TYPE_TIMESTAMP;
+        return true;
+    }
+    case ar::Type::STRING:
+        out->kind = LC_TYPE_STRING;
+        return true;
+    case ar::Type::BINARY:
+        out->kind = LC_TYPE_BINARY;
+        return true;
+    case ar::Type::FIXED_SIZE_BINARY:
+        out->kind = LC_TYPE_FIXED;
+        out->length = static_cast<const ar::FixedSizeBinaryType &>(type).byte_width();
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ======== conversion ======== */
+
+enum class Op {
+    kAsIs,         /* the same bytes under the table's type */
+    kText,         /* the same, once they are known to be UTF-8 */
+    kNulls,        /* a column of nothing */
+    kInteger,      /* another width; every value must fit */
+    kTimes,        /* a finer unit */
+    kFloor,        /* a coarser one, towards minus infinity as Spark reads INT96 and nanoseconds */
+    kDivide,       /* a coarser one, exact */
+    kDouble,       /* integer or float to double */
+    kDecimal,      /* integer or decimal to decimal */
+    kFixedToBytes
+};
+
+struct Step {
+    Op op = Op::kAsIs;
+    int64_t factor = 1;
+};
+
+/* How wide an integer type is, and 1 more when it has no sign: what fits in what. 0: no integer. */
+int integer_bits(const ar::DataType &type)
+{
+    switch (type.id()) {
+    case ar::Type::INT8:
+        return 8;
+    case ar::Type::UINT8:
+        return 9;
+    case ar::Type::INT16:
+        return 16;
+    case ar::Type::UINT16:
+        return 17;
+    case ar::Type::INT32:
+        return 32;
+    case ar::Type::UINT32:
+        return 33;
+    case ar::Type::INT64:
+        return 64;
+    case ar::Type::UINT64:
+        return 65;
+    default:
+        return 0;
+    }
+}
+
+int64_t per_second(ar::TimeUnit::type unit)
+{
+    switch (unit) {
+    case ar::TimeUnit::SECOND:
+        return 1;
+    case ar::TimeUnit::MILLI:
+        return 1000;
+    case ar::TimeUnit::MICRO:
+        return 1000 * 1000;
+    case ar::TimeUnit::NANO:
+        return 1000 * 1000 * 1000;
+    }
+    return 1;
+}
+
+Step between_units(ar::TimeUnit::type from, ar::TimeUnit::type to, Op coarser)
+{
+    int64_t a = per_second(from), b = per_second(to);
+    return a == b ? Step{} : a < b ? Step{Op::kTimes, b / a} : Step{coarser, a / b};
+}
+
+std::optional<Step> step_to_timestamp(const ar::DataType &from, ar::TimeUnit::type unit)
+{
+    if (from.id() == ar::Type::DATE32)
+        return Step{Op::kTimes, kMicrosPerDay * (unit == ar::TimeUnit::NANO ? 1000 : 1)};
+    if (from.id() == ar::Type::TIMESTAMP)
+        return between_units(static_cast<const ar::TimestampType &>(from).unit(), unit, Op::kFloor);
+    return std::nullopt;
+}
+
+/* Parquet has no narrow integers of its own: int8 and int16 may come as plain int32, and must fit value by value. */
+std::optional<Step> step_to_integer(const ar::DataType &from, int bits)
+{
+    int have = integer_bits(from);
+    if (have == bits)
+        return Step{};
+    if (have && (have < bits || (have == 32 && bits < 32)))
+        return Step{Op::kInteger};
+    return std::nullopt;
+}
+
+std::optional<Step> step_to_decimal(const ar::DataType &from, struct lc_type to)
+{
+    if (integer_bits(from))
+        return Step{Op::kDecimal};
+    if (from.id() != ar::Type::DECIMAL128)
+        return std::nullopt;
+    const auto &decimal = static_cast<const ar::Decimal128Type &>(from);
+    bool fits = decimal.scale() <= to.scale && decimal.precision() - decimal.scale() <= to.precision - to.scale;
+    return fits ? std::optional<Step>(Step{Op::kDecimal}) : std::nullopt;
+}
+
+std::optional<Step> step_to_time(const ar::DataType &from)
+{
+    if (from.id() == ar::Type::TIME32 || from.id() == ar::Type::TIME64)
+        return between_units(static_cast<const ar::TimeType &>(from).unit(), ar::TimeUnit::MICRO, Op::kDivide);
+    return std::nullopt;
+}
+
+std::optional<Step> step_to_fixed(const ar::DataType &from, int length)
+{
+    bool is_equal = from.id() == ar::Type::FIXED_SIZE_BINARY &&
+                    static_cast<const ar::FixedSizeBinaryType &>(from).byte_width() == length;
+    return is_equal ? std::optional<Step>(Step{}) : std::nullopt;
+}
+
+std::optional<Step> same_type(const ar::DataType &from, ar::Type::type to)
+{
+    return from.id() == to ? std::optional<Step>(Step{}) : std::nullopt;
+}
+
+/* How a leaf of one Arrow type becomes the table's; nothing when that could lose something. */
+std::optional<Step> plan_leaf(const ar::DataType &from, struct lc_type to)
+{
+    bool is_bytes = from.id() == ar::Type::STRING || from.id() == ar::Type::BINARY;
+    if (from.id() == ar::Type::NA)
+        return Step{Op::kNulls};
+    switch (to.kind) {
+    case LC_TYPE_BOOL:
+        return same_type(from, ar::Type::BOOL);
+    case LC_TYPE_INT8:
+        return step_to_integer(from, 8);
+    case LC_TYPE_INT16:
+        return step_to_integer(from, 16);
+    case LC_TYPE_INT32:
+        return step_to_integer(from, 32);
+    case LC_TYPE_INT64:
+        return step_to_integer(from, 64);
+    case LC_TYPE_FLOAT:
+        return same_type(from, ar::Type::FLOAT);
+    case LC_TYPE_DOUBLE:
+        if (from.id() == ar::Type::FLOAT || (integer_bits(from) && integer_bits(from) <= 33))
+            return Step{Op::kDouble};
+        return same_type(from, ar::Type::DOUBLE);
+    case LC_TYPE_DECIMAL:
+        return step_to_decimal(from, to);
+    case LC_TYPE_DATE:
+        return same_type(from, ar::Type::DATE32);
+    case LC_TYPE_TIME:
+        return step_to_time(from);
+    case LC_TYPE_TIMESTAMP_TZ:
+    case LC_TYPE_TIMESTAMP:
+        return step_to_timestamp(from, ar::TimeUnit::MICRO);
+    case LC_TYPE_TIMESTAMP_NS_TZ:
+    case LC_TYPE_TIMESTAMP_NS:
+        return step_to_timestamp(from, ar::TimeUnit::NANO);
+    case LC_TYPE_STRING:
+        return is_bytes ? std::optional<Step>(Step{Op::kText}) : std::nullopt;
+    case LC_TYPE_BINARY:
+        if (from.id() == ar::Type::FIXED_SIZE_BINARY)
+            return Step{Op::kFixedToBytes};
+        return is_bytes ? std::optional<Step>(Step{}) : std::nullopt;
+    case LC_TYPE_FIXED:
+        return step_to_fixed(from, to.length);
+    case LC_TYPE_UUID:
+        return step_to_fixed(from, 16);
+    case LC_TYPE_NULL:
+    case LC_TYPE_STRUCT:
+    case LC_TYPE_LIST:
+    case LC_TYPE_MAP:
+    case LC_TYPE_COUNT:
+        break;
+    }
+    return std::nullopt;
+}
+
+/* A leaf on its way: the words for a message, where memory comes from. */
+struct Leaf {
+    const struct lc_field *field;
+    const Type &type;
+    const std::string &where;
+    Step step;
+    ar::MemoryPool *pool;
+
+    [[noreturn]] void does_not_fit() const
+    {
+        fail(LC_R_TYPE_MISMATCH, "column %s holds a value that does not fit %s", where.c_str(),
+             type_text(*field).c_str());
+    }
+};
+
+std::shared_ptr<ar::Buffer> allocate(int64_t n, ar::MemoryPool *pool)
+{
+    return take(ar::AllocateBuffer(n, pool));
+}
+
+std::shared_ptr<ar::Buffer> zeroed(int64_t n, ar::MemoryPool *pool)
+{
+    auto buffer = allocate(n, pool);
+    if (n > 0)
+        memset(buffer->mutable_data(), 0, static_cast<size_t>(n));
+    return buffer;
+}
+
+/* The validity bits of `in`, from its offset on; NULL without nulls. */
+std::shared_ptr<ar::Buffer> validity(const ar::ArrayData &in, ar::MemoryPool *pool)
+{
+    if (in.GetNullCount() == 0)
+        return nullptr;
+    return in.offset == 0 ? in.buffers[0]
+                          : take(ar::internal::CopyBitmap(pool, in.buffers[0]->data(), in.offset, in.length));
+}
+
+Data retyped(const ar::ArrayData &in, const Type &type)
+{
+    auto out = std::make_shared<ar::ArrayData>(in);
+    out->type = type;
+    return out;
+}
+
+/* Calls `f(i, value)` for every row that is not null. */
+template <class T, class F> void each_value(const ar::ArrayData &in, F &&f)
+{
+    const T *values = in.GetValues<T>(1);
+    const uint8_t *valid = in.GetNullCount() ? in.buffers[0]->data() : nullptr;
+    for (int64_t i = 0; i < in.length; i++)
+        if (!valid || lc_bit(valid, in.offset + i))
+            f(i, values[i]);
+}
+
+template <class F> void each_integer(const ar::ArrayData &in, F &&f)
+{
+    switch (in.type->id()) {
+    case ar::Type::INT8:
+        return each_value<int8_t>(in, f);
+    case ar::Type::UINT8:
+        return each_value<uint8_t>(in, f);
+    case ar::Type::INT16:
+        return each_value<int16_t>(in, f);
+    case ar::Type::UINT16:
+        return each_value<uint16_t>(in, f);
+    case ar::Type::UINT32:
+        return each_value<uint32_t>(in, f);
+    case ar::Type::UINT64:
+        return each_value<uint64_t>(in, f);
+    case ar::Type::INT32:
+    case ar::Type::DATE32:
+    case ar::Type::TIME32:
+        return each_value<int32_t>(in, f);
+    default:
+        return each_value<int64_t>(in, f);
+    }
+}
+
+/* A new array of fixed-width values, null where `in` is; `fill` writes the others. */
+template <class T, class Fill> Data computed(const ar::ArrayData &in, const Leaf &leaf, Fill &&fill)
+{
+    auto values = zeroed(in.length * static_cast<int64_t>(sizeof(T)), leaf.pool);
+    fill(values->template mutable_data_as<T>());
+    return ar::ArrayData::Make(leaf.type, in.length, {validity(in, leaf.pool), values}, in.GetNullCount());
+}
+
+template <class T> Data integer_width(const ar::ArrayData &in, const Leaf &leaf)
+{
+    return computed<T>(in, leaf, [&](T *out) {
+        each_integer(in, [&](int64_t i, auto value) {
+            if (!std::in_range<T>(value))
+                leaf.does_not_fit();
+            out[i] = static_cast<T>(value);
+        });
+    });
+}
+
+Data to_integer(const ar::ArrayData &in, const Leaf &leaf)
+{
+    switch (leaf.type->id()) {
+    case ar::Type::INT8:
+        return integer_width<int8_t>(in, leaf);
+    case ar::Type::INT16:
+        return integer_width<int16_t>(in, leaf);
+    case ar::Type::INT32:
+        return integer_width<int32_t>(in, leaf);
+    default:
+        return integer_width<int64_t>(in, leaf);
+    }
+}
+
+/* One number under a step that keeps it an integer; false when it does not fit. */
+bool apply_step(Step step, int64_t value, int64_t *out)
+{
+    switch (step.op) {
+    case Op::kTimes:
+        return !__builtin_mul_overflow(value, step.factor, out);
+    case Op::kFloor:
+        *out = value / step.factor - (value % step.factor < 0);
+        return true;
+    case Op::kDivide:
+        *out = value / step.factor;
+        return value % step.factor == 0;
+    default:
+        *out = value;
+        return true;
+    }
+}
+
+Data to_unit(const ar::ArrayData &in, const Leaf &leaf)
+{
+    return computed<int64_t>(in, leaf, [&](int64_t *out) {
+        each_integer(in, [&](int64_t i, auto value) {
+            if (!apply_step(leaf.step, static_cast<int64_t>(value), &out[i]))
+                leaf.does_not_fit();
+        });
+    });
+}
+
+Data to_double(const ar::ArrayData &in, const Leaf &leaf)
+{
+    return computed<double>(in, leaf, [&](double *out) {
+        if (in.type->id() == ar::Type::FLOAT)
+            each_value<float>(in, [&](int64_t i, float value) { out[i] = static_cast<double>(value); });
+        else
+            each_integer(in, [&](int64_t i, auto value) { out[i] = static_cast<double>(value); });
+    });
+}
+
+bool fits_digits(lc_i128 value, int precision)
+{
+    lc_i128 limit = lc_pow10(precision);
+    return value > -limit && value < limit;
+}
+
+void store_decimal(uint8_t *out, lc_i128 value)
+{
+    memcpy(out, &value, 16);
+}
+
+lc_i128 load_decimal(const uint8_t *in)
+{
+    lc_i128 value;
+    memcpy(&value, in, 16);
+    return value;
+}
+
+Data to_decimal(const ar::ArrayData &in, const Leaf &leaf)
+{
+    bool is_decimal = in.type->id() == ar::Type::DECIMAL128;
+    int scale = is_decimal ? static_cast<const ar::Decimal128Type &>(*in.type).scale() : 0;
+    lc_i128 factor = lc_pow10(leaf.field->type.scale - scale);
+    auto values = zeroed(in.length * 16, leaf.pool);
+    uint8_t *out = values->mutable_data();
+    auto put = [&](int64_t i, lc_i128 value) {
+        if (__builtin_mul_overflow(value, factor, &value) || !fits_digits(value, leaf.field->type.precision))
+            leaf.does_not_fit();
+        store_decimal(out + 16 * i, value);
+    };
+    if (is_decimal)
+        each_value<std::array<uint8_t, 16>>(
+            in, [&](int64_t i, const std::array<uint8_t, 16> &bytes) { put(i, load_decimal(bytes.data())); });
+    else
+        each_integer(in, [&](int64_t i, auto value) { put(i, static_cast<lc_i128>(value)); });
+    return ar::ArrayData::Make(leaf.type, in.length, {validity(in, leaf.pool), values}, in.GetNullCount());
+}
+
+bool starts_character(uint8_t byte)
+{
+    return (byte & 0xC0) != 0x80;
+}
+
+/* Texts are valid when their bytes are, end to end, and none begins inside a character. */
+Data to_text(const ar::ArrayData &in, const Leaf &leaf)
+{
+    const int32_t *offsets = in.GetValues<int32_t>(1);
+    const uint8_t *bytes = in.buffers[2] ? in.buffers[2]->data() : nullptr;
+    bool is_valid = true;
+    if (in.length > 0 && offsets[in.length] > offsets[0]) {
+        is_valid = ar::util::ValidateUTF8(bytes + offsets[0], offsets[in.length] - offsets[0]);
+        for (int64_t i = 0; is_valid && i < in.length; i++)
+            is_valid = offsets[i] == offsets[in.length] || starts_character(bytes[offsets[i]]);
+    }
+    if (!is_valid)
+        fail(LC_R_PARQUET_BAD, "column %s holds text that is not valid UTF-8", leaf.where.c_str());
+    return retyped(in, leaf.type);
+}
+
+Data fixed_to_bytes(const ar::ArrayData &in, const Leaf &leaf)
+{
+    int64_t width = static_cast<const ar::FixedSizeBinaryType &>(*in.type).byte_width();
+    if (width * in.length > std::numeric_limits<int32_t>::max())
+        fail(LC_R_LIMIT, "column %s holds more than 2 GiB in one batch", leaf.where.c_str());
+    auto offsets = allocate((in.length + 1) * 4, leaf.pool);
+    for (int64_t i = 0; i <= in.length; i++)
+        offsets->mutable_data_as<int32_t>()[i] = static_cast<int32_t>(i * width);
+    auto bytes = ar::SliceBuffer(in.buffers[1], in.offset * width, in.length * width);
+    return ar::ArrayData::Make(leaf.type, in.length, {validity(in, leaf.pool), offsets, bytes}, in.GetNullCount());
+}
+
+Data convert_leaf(const ar::ArrayData &in, const Leaf &leaf)
+{
+    switch (leaf.step.op) {
+    case Op::kAsIs:
+        return retyped(in, leaf.type);
+    case Op::kText:
+        return to_text(in, leaf);
+    case Op::kNulls:
+        return take(ar::MakeArrayOfNull(leaf.type, in.length, leaf.pool))->data();
+    case Op::kInteger:
+        return to_integer(in, leaf);
+    case Op::kTimes:
+    case Op::kFloor:
+    case Op::kDivide:
+        return to_unit(in, leaf);
+    case Op::kDouble:
+        return to_double(in, leaf);
+    case Op::kDecimal:
+        return to_decimal(in, leaf);
+    case Op::kFixedToBytes:
+        return fixed_to_bytes(in, leaf);
+    }
+    fail(LC_R_INTERNAL, "column %s: an unknown conversion", leaf.where.c_str());
+}
+
+/* ---- constants ---- */
+
+std::string text_of(struct lc_str text)
+{
+    return std::string(text.p ? text.p : "", text.n);
+}
+
+std::shared_ptr<ar::Scalar> scalar_of(const struct lc_value &value, const Type &type)
+{
+    switch (value.type.kind) {
+    case LC_TYPE_BOOL:
+        return std::make_shared<ar::BooleanScalar>(value.b);
+    case LC_TYPE_INT8:
+        return std::make_shared<ar::Int8Scalar>(static_cast<int8_t>(value.i));
+    case LC_TYPE_INT16:
+        return std::make_shared<ar::Int16Scalar>(static_cast<int16_t>(value.i));
+    case LC_TYPE_INT32:
+        return std::make_shared<ar::Int32Scalar>(static_cast<int32_t>(value.i));
+    case LC_TYPE_INT64:
+        return std::make_shared<ar::Int64Scalar>(value.i);
+    case LC_TYPE_FLOAT:
+        return std::make_shared<ar::FloatScalar>(static_cast<float>(value.f));
+    case LC_TYPE_DOUBLE:
+        return std::make_shared<ar::DoubleScalar>(value.f);
+    case LC_TYPE_DECIMAL:
+        return std::make_shared<ar::Decimal128Scalar>(
+            ar::Decimal128(static_cast<int64_t>(value.dec >> 64), static_cast<uint64_t>(value.dec)), type);
+    case LC_TYPE_DATE:
+        return std::make_shared<ar::Date32Scalar>(static_cast<int32_t>(value.i));
+    case LC_TYPE_TIME:
+        return std::make_shared<ar::Time64Scalar>(value.i, type);
+    case LC_TYPE_TIMESTAMP_TZ:
+    case LC_TYPE_TIMESTAMP:
+    case LC_TYPE_TIMESTAMP_NS_TZ:
+    case LC_TYPE_TIMESTAMP_NS:
+        return std::make_shared<ar::TimestampScalar>(value.i, type);
+    case LC_TYPE_STRING:
+        return std::make_shared<ar::StringScalar>(text_of(value.str));
+    case LC_TYPE_BINARY:
+        return std::make_shared<ar::BinaryScalar>(text_of(value.str));
+    case LC_TYPE_FIXED:
+    case LC_TYPE_UUID:
+        return std::make_shared<ar::FixedSizeBinaryScalar>(ar::Buffer::FromString(text_of(value.str)), type);
+    case LC_TYPE_NULL:
+    case LC_TYPE_STRUCT:
+    case LC_TYPE_LIST:
+    case LC_TYPE_MAP:
+    case LC_TYPE_COUNT:
+        break;
+    }
+    fail(LC_R_INTERNAL, "a constant of type %s", lc_type_word(value.type.kind));
+}
+
+Data constant_array(const struct lc_field &field, const struct lc_value *value, const Type &type, int64_t n,
+                    ar::MemoryPool *pool)
+{
+    if (!value || value->is_null)
+        return take(ar::MakeArrayOfNull(type, n, pool))->data();
+    bool is_same = value->type.kind == field.type.kind &&
+                   (field.type.kind != LC_TYPE_DECIMAL || value->type.scale == field.type.scale) &&
+                   (field.type.kind != LC_TYPE_FIXED || value->str.n == static_cast<size_t>(field.type.length)) &&
+                   (field.type.kind != LC_TYPE_UUID || value->str.n == 16);
+    if (!is_same)
+        fail(LC_R_INTERNAL, "a constant of type %s for a column of type %s", lc_type_word(value->type.kind),
+             type_text(field).c_str());
+    return take(ar::MakeArrayFromScalar(*scalar_of(*value, type), n, pool))->data();
+}
+
+/* ======== resolution ======== */
+
+/* A column of the file (or of an array): its Arrow field, and its place in the Parquet schema when it has one. */
+struct Source {
+    std::shared_ptr<ar::Field> field;
+    const pq::arrow::SchemaField *column = nullptr;
+
+    int n_children() const
+    {
+        return field->type()->num_fields();
+    }
+    Source child(int i) const
+    {
+        return Source{field->type()->field(i), column ? &column->children[static_cast<size_t>(i)] : nullptr};
+    }
+};
+
+int32_t field_id(const ar::Field &field)
+{
+    if (!field.metadata())
+        return LC_NO_ID;
+    int at = field.metadata()->FindKey("PARQUET:field_id");
+    int64_t id = LC_NO_ID;
+    if (at < 0 || !lc_parse_i64(lc_str_of(field.metadata()->value(at).c_str()), &id) || id < 0 || id > INT32_MAX)
+        return LC_NO_ID;
+    return static_cast<int32_t>(id);
+}
+
+/* Siblings by name and by id; a name or id that two of them have answers nobody. */
+class Siblings
+{
+public:
+    static constexpr int kNone = -1, kSeveral = -2;
+
+    void add(const ar::Field &field, int at)
+    {
+        put(names_, field.name(), at);
+        if (field_id(field) != LC_NO_ID)
+            put(ids_, field_id(field), at);
+    }
+    int by_name(const char *name) const
+    {
+        return get(names_, std::string(name ? name : ""));
+    }
+    int by_id(int32_t id) const
+    {
+        return id == LC_NO_ID ? kNone : get(ids_, id);
+    }
+    int find(const struct lc_field &field, enum lc_match match, bool has_ids) const
+    {
+        if (match == LC_MATCH_PHYSICAL_NAME)
+            return by_name(field.physical ? field.physical : field.name);
+        if (match == LC_MATCH_ID || has_ids)
+            return by_id(field.id);
+        int found = kNone;
+        for (size_t i = 0; i < field.n_aliases; i++) {
+            int at = by_name(field.aliases[i]);
+            if (at != kNone && found != kNone && at != found)
+                return kSeveral;
+            found = at != kNone ? at : found;
+        }
+        return found;
+    }
+
+private:
+    template <class Map, class Key> static void put(Map &map, const Key &key, int at)
+    {
+        auto [place, is_new] = map.emplace(key, at);
+        if (!is_new)
+            place->second = kSeveral;
+    }
+    template <class Map, class Key> static int get(const Map &map, const Key &key)
+    {
+        auto found = map.find(key);
+        return found == map.end() ? kNone : found->second;
+    }
+
+    std::unordered_map<std::string, int> names_;
+    std::unordered_map<int32_t, int> ids_;
+};
+
+bool has_field_ids(const pq::arrow::SchemaField &column)
+{
+    if (field_id(*column.field) != LC_NO_ID)
+        return true;
+    return std::any_of(column.children.begin(), column.children.end(), has_field_ids);
+}
+
+/* A table column and where its values come from. */
+struct Node {
+    enum class Kind { kConstant, kLeaf, kStruct, kList, kMap };
+
+    const struct lc_field *field = nullptr;
+    std::string where; /* "a.b.c" for messages */
+    Type type;
+    Kind kind = Kind::kConstant;
+    const struct lc_value *value = nullptr; /* constant; NULL = null */
+    Data cache;                             /* the constant, as long as was needed so far */
+    Source source;
+    Step step;          /* leaf */
+    Type source_type;   /* leaf: what the reader delivers */
+    int column = -1;    /* leaf: Parquet column; -1 for arrays */
+    bool is_flat = false;
+    int at = -1;        /* which child of the parent in the file, then which of those that are read */
+    std::vector<Node> children;
+};
+
+class Resolver
+{
+public:
+    /* Without a descriptor: an array's type instead of a file's, where every field must be there by name. */
+    Resolver(enum lc_match match, bool has_ids, const pq::SchemaDescriptor *descriptor)
+        : match_(match), has_ids_(has_ids), descriptor_(descriptor)
+    {
+    }
+
+    void add_constant(const struct lc_constant *constant)
+    {
+        constants_[constant->field] = constant;
+    }
+
+    /* Columns that are read as parts of nested ones. */
+    const std::set<int> &selected() const
+    {
+        return selected_;
+    }
+
+    Node resolve(const struct lc_field &field, const Source *found, const std::string &where, int depth)
+    {
+        Node node;
+        node.field = &field;
+        node.where = where;
+        node.type = arrow_type(field);
+        auto constant = constants_.find(&field);
+        if (depth > LC_MAX_DEPTH)
+            fail(LC_R_SCHEMA_BAD, "column %s is nested deeper than %d levels", where.c_str(), LC_MAX_DEPTH);
+        if (constant != constants_.end() && (!found || !constant->second->only_if_missing))
+            node.value = constant->second->value;
+        else if (!found)
+            node.value = field.initial_default;
+        else
+            resolve_found(node, *found, depth);
+        return node;
+    }
+
+    /* Children of a struct (the root, too), each found among `siblings`. */
+    std::vector<Node> resolve_children(const struct lc_field &parent, const std::string &where, const Siblings &siblings,
+                                       const std::function<Source(int)> &child, bool by_name, int depth)
+    {
+        std::vector<Node> nodes;
+        for (size_t i = 0; i < parent.n_children; i++) {
+            const struct lc_field &field = parent.children[i];
+            std::string name = where.empty() ? field.name : where + "." + field.name;
+            int at = by_name || !descriptor_ ? siblings.by_name(field.name) : siblings.find(field, match_, has_ids_);
+            if (at == Siblings::kNone && !descriptor_)
+                fail(LC_R_TYPE_MISMATCH, "column %s is not there", name.c_str());
+            if (at == Siblings::kSeveral)
+                fail(LC_R_PARQUET_BAD, "several columns of the file answer to column %s", name.c_str());
+            Source source;
+            if (at >= 0)
+                source = child(at);
+            nodes.push_back(resolve(field, at >= 0 ? &source : nullptr, name, depth));
+            nodes.back().at = at;
+        }
+        return nodes;
+    }
+
+private:
+    [[noreturn]] static void mismatch(const Node &node, const Source &source)
+    {
+        fail(LC_R_TYPE_MISMATCH, "column %s is %s in the file, which cannot be read as the table's %s without loss",
+             node.where.c_str(), source.field->type()->ToString().c_str(), type_text(*node.field).c_str());
+    }
+
+    void resolve_found(Node &node, const Source &source, int depth)
+    {
+        node.source = source;
+        const ar::Type::type found = source.field->type()->id();
+        switch (node.field->type.kind) {
+        case LC_TYPE_STRUCT:
+            if (found != ar::Type::STRUCT)
+                mismatch(node, source);
+            return resolve_struct(node, source, depth);
+        case LC_TYPE_LIST:
+            if (found != ar::Type::LIST)
+                mismatch(node, source);
+            node.kind = Node::Kind::kList;
+            add_child(node, source.child(0), 0, ".element", depth);
+            return;
+        case LC_TYPE_MAP:
+            if (found != ar::Type::MAP)
+                mismatch(node, source);
+            node.kind = Node::Kind::kMap;
+            add_child(node, source.child(0).child(0), 0, ".key", depth);
+            add_child(node, source.child(0).child(1), 1, ".value", depth);
+            return;
+        default:
+            return resolve_leaf(node, source, depth);
+        }
+    }
+
+    void add_child(Node &node, const Source &source, int at, const char *name, int depth)
+    {
+        node.children.push_back(
+            resolve(node.field->children[at], &source, node.where + name, depth + 1));
+        node.children.back().at = at;
+    }
+
+    void resolve_struct(Node &node, const Source &source, int depth)
+    {
+        Siblings siblings;
+        for (int i = 0; i < source.n_children(); i++)
+            siblings.add(*source.field->type()->field(i), i);
+        bool is_variant = node.field->is_variant;
+        if (is_variant && siblings.by_name("typed_value") != Siblings::kNone)
+            fail(LC_R_PARQUET_UNSUPPORTED, "column %s is a shredded variant", node.where.c_str());
+        node.kind = Node::Kind::kStruct;
+        node.children = resolve_children(
+            *node.field, node.where, siblings, [&](int i) { return source.child(i); }, is_variant, depth + 1);
+        bool has_child = std::any_of(node.children.begin(), node.children.end(),
+                                     [](const Node &child) { return child.kind != Node::Kind::kConstant; });
+        if (is_variant && !std::all_of(node.children.begin(), node.children.end(),
+                                       [](const Node &child) { return child.kind == Node::Kind::kLeaf; }))
+            mismatch(node, source);
+        /* Which structs are null is known from any leaf below them. */
+        if (!has_child && source.column)
+            selected_.insert(plainest_leaf(*source.column).first);
+    }
+
+    void resolve_leaf(Node &node, const Source &source, int depth)
+    {
+        if (source.n_children() > 0)
+            mismatch(node, source);
+        node.kind = Node::Kind::kLeaf;
+        node.source_type = source.field->type();
+        bool is_int96 = false;
+        if (source.column) {
+            node.column = source.column->column_index;
+            node.is_flat = depth == 0; /* a repeated one is a list */
+            const pq::ColumnDescriptor *column = descriptor_->Column(node.column);
+            is_int96 = column->physical_type() == pq::Type::INT96;
+            if (node.is_flat && column->physical_type() == pq::Type::INT32 && integer_bits(*node.source_type) &&
+                node.source_type->id() != ar::Type::UINT32)
+                node.source_type = ar::int32(); /* what the column reader delivers, whatever its annotation */
+            if (!node.is_flat)
+                selected_.insert(node.column);
+        }
+        std::optional<Step> step = plan_leaf(*node.source_type, node.field->type);
+        bool is_nano = node.field->type.kind == LC_TYPE_TIMESTAMP_NS || node.field->type.kind == LC_TYPE_TIMESTAMP_NS_TZ;
+        if (!step || (is_int96 && is_nano))
+            mismatch(node, source);
+        node.step = *step;
+    }
+
+    /* The leaf below a column that is repeated least, and how often it is. */
+    std::pair<int, int> plainest_leaf(const pq::arrow::SchemaField &column) const
+    {
+        if (column.is_leaf())
+            return {column.column_index, descriptor_->Column(column.column_index)->max_repetition_level()};
+        std::pair<int, int> best{-1, INT32_MAX};
+        for (const auto &child : column.children) {
+            std::pair<int, int> found = plainest_leaf(child);
+            if (found.second < best.second)
+                best = found;
+        }
+        if (best.first < 0)
+            fail(LC_R_PARQUET_BAD, "a group of the file's schema has no columns");
+        return best;
+    }
+
+    const enum lc_match match_;
+    const bool has_ids_;
+    const pq::SchemaDescriptor *const descriptor_;
+    std::unordered_map<const struct lc_field *, const struct lc_constant *> constants_;
+    std::set<int> selected_;
+};
+
+bool is_read(const pq::arrow::SchemaField &column, const std::set<int> &selected)
+{
+    if (column.is_leaf())
+        return selected.count(column.column_index) > 0;
+    return std::any_of(column.children.begin(), column.children.end(),
+                       [&](const pq::arrow::SchemaField &child) { return is_read(child, selected); });
+}
+
+/* The reader leaves out what is not selected: places among the children that are read. */
+void number_children(Node &node, const std::set<int> &selected)
+{
+    for (Node &child : node.children) {
+        if (node.kind == Node::Kind::kStruct && child.at >= 0 && node.source.column) {
+            int place = 0;
+            for (int i = 0; i < child.at; i++)
+                place += is_read(node.source.column->children[static_cast<size_t>(i)], selected);
+            child.at = place;
+        }
+        number_children(child, selected);
+    }
+}
+
+/* ---- arrays as the nodes say ---- */
+
+Data constant(Node &node, int64_t n, ar::MemoryPool *pool)
+{
+    if (!node.cache || node.cache->length < n)
+        node.cache = constant_array(*node.field, node.value, node.type, std::max(n, kDefaultBatchRows), pool);
+    return n == node.cache->length ? node.cache : node.cache->Slice(0, n);
+}
+
+Data convert(Node &node, const Data &in, ar::MemoryPool *pool);
+
+/* Children keep their parent's offset: a child is as long as the one it replaces. */
+Data convert_child(Node &child, const ar::ArrayData &parent, ar::MemoryPool *pool)
+{
+    if (child.kind == Node::Kind::kConstant)
+        return constant(child, parent.offset + parent.length, pool);
+    return convert(child, parent.child_data[static_cast<size_t>(child.at)], pool);
+}
+
+Data convert_struct(Node &node, const ar::ArrayData &in, ar::MemoryPool *pool)
+{
+    Data out = retyped(in, node.type);
+    out->child_data.clear();
+    for (Node &child : node.children)
+        out->child_data.push_back(convert_child(child, in, pool));
+    return out;
+}
+
+Data convert_list(Node &node, const ar::ArrayData &in, ar::MemoryPool *pool)
+{
+    Data out = retyped(in, node.type);
+    out->child_data = {convert(node.children[0], in.child_data[0], pool)};
+    return out;
+}
+
+Data convert_map(Node &node, const ar::ArrayData &in, ar::MemoryPool *pool)
+{
+    const ar::ArrayData &entries = *in.child_data[0];
+    Data out = retyped(in, node.type);
+    Data out_entries = retyped(entries, node.type->field(0)->type());
+    out_entries->child_data = {convert(node.children[0], entries.child_data[0], pool),
+                               convert(node.children[1], entries.child_data[1], pool)};
+    out->child_data = {out_entries};
+    return out;
+}
+
+Data convert(Node &node, const Data &in, ar::MemoryPool *pool)
+{
+    switch (node.kind) {
+    case Node::Kind::kConstant:
+        return constant(node, in->length, pool);
+    case Node::Kind::kLeaf:
+        return convert_leaf(*in, Leaf{node.field, node.type, node.where, node.step, pool});
+    case Node::Kind::kStruct:
+        return convert_struct(node, *in, pool);
+    case Node::Kind::kList:
+        return convert_list(node, *in, pool);
+    case Node::Kind::kMap:
+        return convert_map(node, *in, pool);
+    }
+    fail(LC_R_INTERNAL, "column %s: an unknown kind of node", node.where.c_str());
+}
+
+/* ======== pages ======== */
+
+pq::ReaderProperties reader_properties(Pool *pool)
+{
+    pq::ReaderProperties properties(pool);
+    properties.set_page_checksum_verification(true);
+    properties.set_thrift_string_size_limit(kThriftStringLimit);
+    properties.set_thrift_container_size_limit(kThriftContainerLimit);
+    properties.set_schema_depth_limit(LC_MAX_DEPTH);
+    return properties;
+}
+
+/* One reading for both readers: the file's own types, INT96 in microseconds. */
+pq::ArrowReaderProperties arrow_properties()
+{
+    pq::ArrowReaderProperties properties(false);
+    properties.set_pre_buffer(false);
+    properties.set_coerce_int96_timestamp_unit(ar::TimeUnit::MICRO);
+    properties.set_convert_flba_timestamps(false);
+    return properties;
+}
+
+/* Values that the pages of a column chunk hold, against what the footer says. */
+struct PageCount {
+    int64_t expected = 0, seen = 0;
+    std::shared_ptr<PageStream> stream;
+
+    void must_be_complete(const std::string &column) const
+    {
+        if (seen != expected)
+            fail(LC_R_PARQUET_BAD, "column %s holds other than the %" PRId64 " values that the footer promises",
+                 column.c_str(), expected);
+    }
+};
+
+/* Told of each data page's values before it is read; true skips it. */
+using PageFilter = std::function<bool(int32_t values)>;
+
+/* A file's column chunks as this reader opens them. */
+struct PageSource {
+    std::shared_ptr<StorageFile> file;
+    std::shared_ptr<pq::FileMetaData> metadata;
+    pq::ReaderProperties properties;
+    int64_t window = kLocalWindow;
+    Pool *pool = nullptr;
+
+    std::unique_ptr<pq::PageReader> open(const pq::RowGroupMetaData &group, int column,
+                                         const std::shared_ptr<PageCount> &count, PageFilter filter) const
+    {
+        std::unique_ptr<pq::ColumnChunkMetaData> chunk = group.ColumnChunk(column);
+        const pq::ColumnDescriptor &descriptor = *metadata->schema()->Column(column);
+        const std::string name = descriptor.path()->ToDotString();
+        check_chunk(group, *chunk, descriptor, name);
+        int64_t start = chunk->data_page_offset(), length = chunk->total_compressed_size();
+        if (chunk->has_dictionary_page() && chunk->dictionary_page_offset() > 0)
+            start = std::min(start, chunk->dictionary_page_offset());
+        int64_t size = take(file->GetSize());
+        if (start < 0 || length < 0 || start > size || length > size - start)
+            fail(LC_R_PARQUET_BAD, "column %s lies at %" PRId64 " with %" PRId64 " bytes in a file of %" PRId64,
+                 name.c_str(), start, length, size);
+        /* parquet-mr before 1.3 forgot the dictionary page's header in the length. */
+        bool is_short = metadata->writer_version().VersionLt(pq::ApplicationVersion::PARQUET_816_FIXED_VERSION());
+        if (is_short)
+            length += std::min<int64_t>(100, size - start - length);
+        count->expected = chunk->num_values();
+        count->stream = std::make_shared<PageStream>(file, start, length, std::min(window, std::max<int64_t>(length, 1)), pool);
+        /* Read to the end of the chunk, not to the promised count, so that a page too many shows. */
+        int64_t total = is_short ? count->expected : std::numeric_limits<int64_t>::max();
+        bool lies = metadata->writer_version().VersionLt(pq::ApplicationVersion::PARQUET_CPP_10353_FIXED_VERSION());
+        auto pages = pq::PageReader::Open(count->stream, total, chunk->compression(), properties, descriptor, lies);
+        pages->set_data_page_filter([count = count.get(), filter = std::move(filter)](const pq::DataPageStats &page) {
+            count->seen += page.num_values;
+            bool skips = filter && filter(page.num_values);
+            if (skips)
+                count->stream->drop_next();
+            return skips;
+        });
+        return pages;
+    }
+
+private:
+    static void check_chunk(const pq::RowGroupMetaData &group, const pq::ColumnChunkMetaData &chunk,
+                            const pq::ColumnDescriptor &descriptor, const std::string &name)
+    {
+        if (!chunk.file_path().empty())
+            fail(LC_R_PARQUET_UNSUPPORTED, "column %s lies in another file", name.c_str());
+        if (chunk.crypto_metadata())
+            fail(LC_R_PARQUET_UNSUPPORTED, "column %s is encrypted", name.c_str());
+        if (chunk.type() != descriptor.physical_type())
+            fail(LC_R_PARQUET_BAD, "column %s has another type in its row group than in the schema", name.c_str());
+        if (chunk.num_values() < 0 || (descriptor.max_repetition_level() == 0 && chunk.num_values() != group.num_rows()))
+            fail(LC_R_PARQUET_BAD, "column %s has %" PRId64 " values in a row group of %" PRId64 " rows", name.c_str(),
+                 chunk.num_values(), group.num_rows());
+    }
+};
+
+/* The two faces under which parquet::arrow gets its pages from a PageSource. */
+class CountedRowGroup final : public pq::RowGroupReader::Contents
+{
+public:
+    CountedRowGroup(const PageSource &source, int group, std::vector<std::pair<int, std::shared_ptr<PageCount>>> &counts)
+        : source_(source), group_(source.metadata->RowGroup(group)), counts_(counts)
+    {
+    }
+    std::unique_ptr<pq::PageReader> GetColumnPageReader(int column) override
+    {
+        counts_.emplace_back(column, std::make_shared<PageCount>());
+        return source_.open(*group_, column, counts_.back().second, nullptr);
+    }
+    const pq::RowGroupMetaData *metadata() const override
+    {
+        return group_.get();
+    }
+    const pq::ReaderProperties *properties() const override
+    {
+        return &source_.properties;
+    }
+
+private:
+    const PageSource &source_;
+    std::unique_ptr<pq::RowGroupMetaData> group_;
+    std::vector<std::pair<int, std::shared_ptr<PageCount>>> &counts_;
+};
+
+class CountedFile final : public pq::ParquetFileReader::Contents
+{
+public:
+    CountedFile(const PageSource &source, std::vector<std::pair<int, std::shared_ptr<PageCount>>> &counts)
+        : source_(source), counts_(counts)
+    {
+    }
+    void Close() override
+    {
+    }
+    std::shared_ptr<pq::RowGroupReader> GetRowGroup(int group) override
+    {
+        return std::make_shared<pq::RowGroupReader>(std::make_unique<CountedRowGroup>(source_, group, counts_));
+    }
+    std::shared_ptr<pq::FileMetaData> metadata() const override
+    {
+        return source_.metadata;
+    }
+    std::shared_ptr<pq::PageIndexReader> GetPageIndexReader() override
+    {
+        return nullptr;
+    }
+    pq::BloomFilterReader &GetBloomFilterReader() override
+    {
+        throw pq::ParquetException("bloom filters are not read");
+    }
+
+private:
+    const PageSource &source_;
+    std::vector<std::pair<int, std::shared_ptr<PageCount>>> &counts_;
+};
+
+/* ======== flat columns ======== */
+
+/* Consecutive rows of a row group. */
+struct Run {
+    int64_t first, n;
+    int64_t end() const
+    {
+        return first + n;
+    }
+};
+
+/*
+ * A top-level primitive column of one row group. Rows are counted by what the page headers say; pages without a wanted
+ * row are not decompressed, and what is left when all wanted rows are read is still counted.
+ */
+class FlatColumn
+{
+public:
+    using Wanted = std::function<bool(int64_t first, int64_t n)>;
+
+    FlatColumn(std::string name, int64_t rows, Wanted wanted)
+        : name_(std::move(name)), rows_(rows), wanted_(std::move(wanted))
+    {
+    }
+    virtual ~FlatColumn() = default;
+    FlatColumn(const FlatColumn &) = delete;
+    FlatColumn &operator=(const FlatColumn &) = delete;
+
+    virtual Data read(const std::vector<Run> &runs, int64_t n) = 0;
+
+    /* The rows at which the offset index says pages begin, to be held against the pages themselves. */
+    void expect_pages(std::vector<int64_t> starts)
+    {
+        starts_ = std::move(starts);
+    }
+
+    /* All wanted rows were read: the rest is counted, not read. */
+    void finish()
+    {
+        wants_none_ = true;
+        leave_page();
+        if (has_next() || page_end_ != rows_)
+            ends_early();
+        count_->must_be_complete(name_);
+        if (!starts_.empty() && page_ != starts_.size())
+            fail(LC_R_PARQUET_BAD, "column %s has other pages than its offset index says", name_.c_str());
+    }
+
+protected:
+    bool skip_page(int32_t values)
+    {
+        if (!starts_.empty() && (page_ >= starts_.size() || starts_[page_] != page_end_))
+            fail(LC_R_PARQUET_BAD, "column %s has other pages than its offset index says", name_.c_str());
+        page_++;
+        int64_t first = page_end_;
+        if (values > rows_ - first)
+            fail(LC_R_PARQUET_BAD, "column %s holds more than the %" PRId64 " rows of its row group", name_.c_str(), rows_);
+        page_end_ = first + values;
+        bool skips = values == 0 || wants_none_ || !wanted_(first, values);
+        row_ = skips ? page_end_ : first;
+        return skips;
+    }
+
+    /* Goes on to `row`, which is wanted and not behind. */
+    void seek(int64_t row)
+    {
+        while (row >= page_end_) {
+            leave_page();
+            if (!has_next())
+                ends_early();
+        }
+        if (row < row_)
+            fail(LC_R_INTERNAL, "column %s: row %" PRId64 " was skipped", name_.c_str(), row);
+        if (row > row_)
+            skip_rows(row - row_);
+        row_ = row;
+    }
+
+    [[noreturn]] void ends_early() const
+    {
+        fail(LC_R_PARQUET_BAD, "column %s ends after %" PRId64 " of %" PRId64 " rows", name_.c_str(), page_end_, rows_);
+    }
+
+    virtual bool has_next() = 0;
+    virtual void skip_rows(int64_t n) = 0;
+
+    const std::string name_;
+    const int64_t rows_;
+    int64_t row_ = 0, page_end_ = 0; /* the next row, the end of its page */
+    std::shared_ptr<PageCount> count_ = std::make_shared<PageCount>();
+
+private:
+    void leave_page()
+    {
+        if (row_ < page_end_)
+            skip_rows(page_end_ - row_);
+        row_ = page_end_;
+    }
+
+    const Wanted wanted_;
+    bool wants_none_ = false;
+    std::vector<int64_t> starts_;
+    size_t page_ = 0;
+};
+
+/* Big-endian two's complement, of any length that Parquet allows. */
+lc_i128 decimal_of(const uint8_t *bytes, int64_t n, const std::string &column)
+{
+    if (n <= 0)
+        fail(LC_R_PARQUET_BAD, "column %s holds a decimal without digits", column.c_str());
+    uint8_t sign = bytes[0] & 0x80 ? 0xFF : 0;
+    for (; n > 16; n--, bytes++)
+        if (bytes[0] != sign)
+            fail(LC_R_PARQUET_BAD, "column %s holds a decimal of more than 128 bits", column.c_str());
+    lc_u128 value = sign ? ~static_cast<lc_u128>(0) : 0;
+    for (int64_t i = 0; i < n; i++)
+        value = value << 8 | bytes[i];
+    return static_cast<lc_i128>(value);
+}
+
+/* Julian day and nanoseconds of the day as microseconds since 1970, rounded down as Spark does. */
+int64_t micros_of(const pq::Int96 &value, const std::string &column)
+{
+    uint64_t nanos;
+    memcpy(&nanos, value.value.data(), sizeof(nanos));
+    int64_t days = static_cast<int64_t>(value.value[2]) - 2440588, out;
+    if (nanos > INT64_MAX || __builtin_mul_overflow(days, kMicrosPerDay, &out) ||
+        __builtin_add_overflow(out, static_cast<int64_t>(nanos / 1000), &out))
+        fail(LC_R_PARQUET_BAD, "column %s holds a timestamp that is out of range", column.c_str());
+    return out;
+}
+
+template <class D> class TypedColumn final : public FlatColumn
+{
+    using T = typename D::c_type;
+    static constexpr bool kIsBytes = std::is_same_v<D, pq::ByteArrayType>;
+    static constexpr bool kIsFixed = std::is_same_v<D, pq::FLBAType>;
+    static constexpr bool kIsBool = std::is_same_v<D, pq::BooleanType>;
+    static constexpr bool kIsInt96 = std::is_same_v<D, pq::Int96Type>;
+    static constexpr bool kIsPlain = !kIsBytes && !kIsFixed && !kIsBool && !kIsInt96;
+
+public:
+    TypedColumn(const PageSource &source, const pq::RowGroupMetaData &group, const Node &node, Wanted wanted,
+                ar::MemoryPool *pool)
+        : FlatColumn(node.where, group.num_rows(), std::move(wanted)), type_(node.source_type), pool_(pool)
+    {
+        const pq::ColumnDescriptor *descriptor = source.metadata->schema()->Column(node.column);
+        auto pages = source.open(group, node.column, count_, [this](int32_t values) { return skip_page(values); });
+        auto reader = pq::ColumnReader::Make(descriptor, std::move(pages), source.pool);
+        reader_ = std::static_pointer_cast<pq::TypedColumnReader<D>>(reader);
+        max_level_ = descriptor->max_definition_level();
+        is_decimal_ = type_->id() == ar::Type::DECIMAL128;
+        width_ = kIsFixed && !is_decimal_ ? descriptor->type_length() : is_decimal_ ? 16 : 8;
+        length_ = descriptor->type_length();
+    }
+
+    Data read(const std::vector<Run> &runs, int64_t n) override
+    {
+        begin(n);
+        for (const Run &run : runs)
+            for (int64_t row = run.first; row < run.end();) {
+                seek(row);
+                int64_t k = std::min(run.end(), page_end_) - row;
+                decode(k);
+                row += k;
+                row_ = row;
+            }
+        return end(n);
+    }
+
+protected:
+    bool has_next() override
+    {
+        return reader_->HasNext();
+    }
+    void skip_rows(int64_t n) override
+    {
+        if (reader_->Skip(n) != n)
+            ends_early();
+    }
+
+private:
+    void begin(int64_t n)
+    {
+        filled_ = nulls_ = 0;
+        data_.reset();
+        levels_.resize(static_cast<size_t>(n));
+        valid_ = max_level_ > 0 ? zeroed((n + 7) / 8, pool_) : nullptr;
+        if (!kIsPlain && n > scratch_size_) {
+            scratch_ = std::make_unique<T[]>(static_cast<size_t>(n));
+            scratch_size_ = n;
+        }
+        if (kIsBytes && !is_decimal_) {
+            values_ = allocate((n + 1) * 4, pool_);
+            values_->mutable_data_as<int32_t>()[0] = 0;
+            data_ = std::make_unique<ar::BufferBuilder>(pool_);
+        } else if (kIsBool) {
+            values_ = zeroed((n + 7) / 8, pool_);
+        } else if (kIsPlain) {
+            values_ = allocate(n * static_cast<int64_t>(sizeof(T)), pool_);
+        } else {
+            values_ = allocate(n * width_, pool_);
+        }
+    }
+
+    /* Decodes the next `k` rows, all of one page. */
+    void decode(int64_t k)
+    {
+        T *out = scratch_.get();
+        if constexpr (kIsPlain)
+            out = values_->mutable_data_as<T>() + filled_;
+        int16_t *levels = max_level_ > 0 ? levels_.data() : nullptr;
+        int64_t present = 0;
+        int64_t got = reader_->ReadBatch(k, levels, nullptr, out, &present);
+        int64_t expected = levels ? std::count(levels, levels + std::min(k, got), max_level_) : k;
+        if (got != k || present != expected)
+            fail(LC_R_PARQUET_BAD, "column %s has a page with fewer values than its header says", name_.c_str());
+        if (levels)
+            mark(k, present);
+        store(out, k, present);
+        filled_ += k;
+        nulls_ += k - present;
+    }
+
+    void mark(int64_t k, int64_t present)
+    {
+        uint8_t *bits = valid_->mutable_data();
+        if (present == k) {
+            ar::bit_util::SetBitsTo(bits, filled_, k, true);
+            return;
+        }
+        for (int64_t i = 0; i < k; i++)
+            if (levels_[static_cast<size_t>(i)] == max_level_)
+                ar::bit_util::SetBit(bits, filled_ + i);
+    }
+
+    /* Calls `f(row, value)` for rows with a value, `none(row)` for others. */
+    template <class F, class None> void spread(const T *in, int64_t k, int64_t present, F &&f, None &&none)
+    {
+        for (int64_t i = 0; i < k; i++)
+            if (present == k || levels_[static_cast<size_t>(i)] == max_level_)
+                f(filled_ + i, *in++);
+            else
+                none(filled_ + i);
+    }
+
+    void store(T *in, int64_t k, int64_t present)
+    {
+        uint8_t *out = values_->mutable_data();
+        if constexpr (kIsPlain)
+            space_out(in, k, present);
+        else if constexpr (kIsBool)
+            spread(
+                in, k, present,
+                [&](int64_t row, bool value) {
+                    if (value)
+                        ar::bit_util::SetBit(out, row);
+                },
+                [](int64_t) {});
+        else if constexpr (kIsInt96)
+            spread(
+                in, k, present,
+                [&](int64_t row, const pq::Int96 &value) {
+                    values_->mutable_data_as<int64_t>()[row] = micros_of(value, name_);
+                },
+                [&](int64_t row) { values_->mutable_data_as<int64_t>()[row] = 0; });
+        else if (is_decimal_)
+            spread(
+                in, k, present,
+                [&](int64_t row, const T &value) {
+                    store_decimal(out + 16 * row, decimal_of(value.ptr, length_of(value), name_));
+                },
+                [&](int64_t row) { store_decimal(out + 16 * row, 0); });
+        else if constexpr (kIsFixed)
+            spread(
+                in, k, present,
+                [&](int64_t row, const T &value) {
+                    memcpy(out + width_ * row, value.ptr, static_cast<size_t>(width_));
+                },
+                [&](int64_t row) { memset(out + width_ * row, 0, static_cast<size_t>(width_)); });
+        else
+            store_bytes(in, k, present);
+    }
+
+    int64_t length_of(const T &value) const
+    {
+        if constexpr (kIsBytes)
+            return value.len;
+        else
+            return length_;
+    }
+
+    void store_bytes([[maybe_unused]] const T *in, [[maybe_unused]] int64_t k, [[maybe_unused]] int64_t present)
+    {
+        if constexpr (kIsBytes) {
+            int64_t total = 0;
+            for (int64_t i = 0; i < present; i++)
+                total += in[i].len;
+            if (total > std::numeric_limits<int32_t>::max() - data_->length())
+                throw BatchTooLarge();
+            check(data_->Reserve(total));
+            int32_t *offsets = values_->mutable_data_as<int32_t>();
+            auto end = [&](int64_t row) { offsets[row + 1] = static_cast<int32_t>(data_->length()); };
+            spread(
+                in, k, present,
+                [&](int64_t row, const pq::ByteArray &value) {
+                    data_->UnsafeAppend(value.ptr, value.len);
+                    end(row);
+                },
+                end);
+        }
+    }
+
+    /* Values were decoded without gaps; from the last on they move to their rows. */
+    void space_out([[maybe_unused]] T *values, int64_t k, int64_t present)
+    {
+        if constexpr (kIsPlain)
+            for (int64_t i = k; present < i--;)
+                values[i] = levels_[static_cast<size_t>(i)] == max_level_ ? values[--present] : T{};
+    }
+
+    Data end(int64_t n)
+    {
+        if (nulls_ == 0)
+            valid_.reset();
+        if (kIsBytes && !is_decimal_) {
+            std::shared_ptr<ar::Buffer> bytes = take(data_->Finish());
+            return ar::ArrayData::Make(type_, n, {valid_, values_, bytes}, nulls_);
+        }
+        if (is_decimal_ && kIsPlain)
+            return integers_to_decimals(n);
+        return ar::ArrayData::Make(type_, n, {valid_, values_}, nulls_);
+    }
+
+    /* Decimals of few digits are stored as integers. */
+    Data integers_to_decimals(int64_t n)
+    {
+        auto out = allocate(n * 16, pool_);
+        if constexpr (kIsPlain)
+            for (int64_t i = 0; i < n; i++)
+                store_decimal(out->mutable_data() + 16 * i, static_cast<lc_i128>(values_->data_as<T>()[i]));
+        return ar::ArrayData::Make(type_, n, {valid_, out}, nulls_);
+    }
+
+    std::shared_ptr<pq::TypedColumnReader<D>> reader_;
+    const Type type_;
+    ar::MemoryPool *const pool_;
+    int16_t max_level_;
+    bool is_decimal_;
+    int64_t width_, length_;
+    std::vector<int16_t> levels_;
+    std::unique_ptr<T[]> scratch_;
+    int64_t scratch_size_ = 0;
+    std::shared_ptr<ar::Buffer> valid_, values_;
+    std::unique_ptr<ar::BufferBuilder> data_;
+    int64_t filled_ = 0, nulls_ = 0;
+};
+
+std::unique_ptr<FlatColumn> open_flat(const PageSource &source, const pq::RowGroupMetaData &group, const Node &node,
+                                      FlatColumn::Wanted wanted, ar::MemoryPool *pool)
+{
+    switch (source.metadata->schema()->Column(node.column)->physical_type()) {
+    case pq::Type::BOOLEAN:
+        return std::make_unique<TypedColumn<pq::BooleanType>>(source, group, node, std::move(wanted), pool);
+    case pq::Type::INT32:
+        return std::make_unique<TypedColumn<pq::Int32Type>>(source, group, node, std::move(wanted), pool);
+    case pq::Type::INT64:
+        return std::make_unique<TypedColumn<pq::Int64Type>>(source, group, node, std::move(wanted), pool);
+    case pq::Type::INT96:
+        return std::make_unique<TypedColumn<pq::Int96Type>>(source, group, node, std::move(wanted), pool);
+    case pq::Type::FLOAT:
+        return std::make_unique<TypedColumn<pq::FloatType>>(source, group, node, std::move(wanted), pool);
+    case pq::Type::DOUBLE:
+        return std::make_unique<TypedColumn<pq::DoubleType>>(source, group, node, std::move(wanted), pool);
+    case pq::Type::BYTE_ARRAY:
+        return std::make_unique<TypedColumn<pq::ByteArrayType>>(source, group, node, std::move(wanted), pool);
+    case pq::Type::FIXED_LEN_BYTE_ARRAY:
+        return std::make_unique<TypedColumn<pq::FLBAType>>(source, group, node, std::move(wanted), pool);
+    case pq::Type::UNDEFINED:
+        break;
+    }
+    fail(LC_R_PARQUET_UNSUPPORTED, "column %s has an unknown physical type", node.where.c_str());
+}
+
+/* ======== nested columns ======== */
+
+/* The columns of one row group that are not flat, through parquet::arrow: every row is decoded, the wanted are kept. */
+class NestedColumns
+{
+public:
+    NestedColumns(const PageSource &source, const std::set<int> &columns, ar::MemoryPool *pool)
+        : metadata_(*source.metadata), columns_(columns.begin(), columns.end()), pool_(pool), context_(pool)
+    {
+        auto pages = std::make_unique<pq::ParquetFileReader>();
+        pages->Open(std::make_unique<CountedFile>(source, counts_));
+        reader_ = take(pq::arrow::FileReader::Make(pool, std::move(pages), arrow_properties()));
+        context_.set_use_threads(false);
+    }
+
+    void open_row_group(int group)
+    {
+        batches_.reset();
+        counts_.clear();
+        row_ = 0;
+        rows_ = metadata_.RowGroup(group)->num_rows();
+        batches_ = take(reader_->GetRecordBatchReader({group}, columns_));
+    }
+
+    /* The arrays of the top-level fields, in file order. */
+    ar::ArrayVector read(const std::vector<Run> &runs, int64_t step)
+    {
+        std::vector<ar::ArrayVector> pieces(static_cast<size_t>(batches_->schema()->num_fields()));
+        int64_t end = runs.back().end();
+        size_t next = 0;
+        while (row_ < end) {
+            int64_t first = row_;
+            std::shared_ptr<ar::RecordBatch> batch = pull(std::min(step, end - row_));
+            std::vector<Run> here = cut(runs, next, first, row_);
+            if (!here.empty())
+                keep(*batch, here, first, pieces);
+        }
+        ar::ArrayVector out;
+        for (const ar::ArrayVector &parts : pieces)
+            out.push_back(parts.size() == 1 ? parts[0] : take(ar::Concatenate(parts, pool_)));
+        return out;
+    }
+
+    void finish()
+    {
+        while (row_ < rows_)
+            pull(std::min(kDefaultBatchRows, rows_ - row_));
+        for (const auto &[column, count] : counts_)
+            count->must_be_complete(metadata_.schema()->Column(column)->path()->ToDotString());
+    }
+
+private:
+    std::shared_ptr<ar::RecordBatch> pull(int64_t n)
+    {
+        std::shared_ptr<ar::RecordBatch> batch;
+        reader_->set_batch_size(n);
+        check(batches_->ReadNext(&batch));
+        if (!batch || batch->num_rows() == 0 || batch->num_rows() > n)
+            fail(LC_R_PARQUET_BAD, "nested columns end after %" PRId64 " of %" PRId64 " rows", row_, rows_);
+        row_ += batch->num_rows();
+        return batch;
+    }
+
+    /* The parts of the runs that lie in [first, end); `next` is the first run that may. */
+    static std::vector<Run> cut(const std::vector<Run> &runs, size_t &next, int64_t first, int64_t end)
+    {
+        std::vector<Run> out;
+        while (next < runs.size() && runs[next].end() <= first)
+            next++;
+        for (size_t i = next; i < runs.size() && runs[i].first < end; i++) {
+            int64_t from = std::max(first, runs[i].first);
+            out.push_back(Run{from, std::min(end, runs[i].end()) - from});
+        }
+        return out;
+    }
+
+    void keep(const ar::RecordBatch &batch, const std::vector<Run> &runs, int64_t first,
+              std::vector<ar::ArrayVector> &pieces)
+    {
+        std::shared_ptr<ar::Array> rows;
+        if (runs.size() > 1) {
+            ar::Int64Builder builder(pool_);
+            for (const Run &run : runs)
+                for (int64_t i = 0; i < run.n; i++)
+                    check(builder.Append(run.first + i - first));
+            rows = take(builder.Finish());
+        }
+        for (int i = 0; i < batch.num_columns(); i++)
+            pieces[static_cast<size_t>(i)].push_back(
+                rows ? take(ar::compute::Take(*batch.column(i), *rows, ar::compute::TakeOptions::NoBoundsCheck(), &context_))
+                     : batch.column(i)->Slice(runs[0].first - first, runs[0].n));
+    }
+
+    const pq::FileMetaData &metadata_;
+    const std::vector<int> columns_;
+    ar::MemoryPool *const pool_;
+    ar::compute::ExecContext context_;
+    std::vector<std::pair<int, std::shared_ptr<PageCount>>> counts_;
+    std::unique_ptr<pq::arrow::FileReader> reader_;
+    std::unique_ptr<ar::RecordBatchReader> batches_;
+    int64_t row_ = 0, rows_ = 0;
+};
+
+/* ======== statistics ======== */
+
+lc_i128 little_endian(const std::string &bytes, int width, bool has_sign)
+{
+    uint64_t value = 0;
+    for (int i = width; i-- > 0;)
+        value = value << 8 | static_cast<uint8_t>(bytes[static_cast<size_t>(i)]);
+    if (has_sign && width == 4)
+        return static_cast<int32_t>(static_cast<uint32_t>(value));
+    return has_sign ? static_cast<lc_i128>(static_cast<int64_t>(value)) : static_cast<lc_i128>(value);
+}
+
+/* An integer bound (also of dates, times, decimals) as the node's leaf type. */
+bool bound_of_integer(const Node &node, lc_i128 value, struct lc_value *out)
+{
+    const enum lc_type_kind kind = node.field->type.kind;
+    if (kind == LC_TYPE_DECIMAL) {
+        int scale = node.source_type->id() == ar::Type::DECIMAL128
+                        ? static_cast<const ar::Decimal128Type &>(*node.source_type).scale()
+                        : 0;
+        return !__builtin_mul_overflow(value, lc_pow10(node.field->type.scale - scale), &out->dec);
+    }
+    if (kind == LC_TYPE_DOUBLE) {
+        out->f = static_cast<double>(value);
+        return true;
+    }
+    return static_cast<int64_t>(value) == value && apply_step(node.step, static_cast<int64_t>(value), &out->i);
+}
+
+bool bound_of_float(double value, struct lc_value *out)
+{
+    out->f = value;
+    return !std::isnan(value);
+}
+
+/* A bound as a file writes it; false when it cannot be trusted or understood. `bytes` must outlive `out`. */
+bool bound_of(const Node &node, const pq::ColumnDescriptor &column, const std::string &bytes, struct lc_value *out)
+{
+    *out = lc_value{};
+    out->type = node.field->type;
+    const ar::Type::type type = node.source_type->id();
+    switch (column.physical_type()) {
+    case pq::Type::BOOLEAN:
+        out->b = bytes.size() == 1 && bytes[0];
+        return bytes.size() == 1;
+    case pq::Type::INT32:
+        return bytes.size() == 4 && bound_of_integer(node, little_endian(bytes, 4, type != ar::Type::UINT32), out);
+    case pq::Type::INT64:
+        return bytes.size() == 8 && bound_of_integer(node, little_endian(bytes, 8, type != ar::Type::UINT64), out);
+    case pq::Type::FLOAT: {
+        float value;
+        if (bytes.size() != sizeof(value))
+            return false;
+        memcpy(&value, bytes.data(), sizeof(value));
+        return bound_of_float(static_cast<double>(value), out);
+    }
+    case pq::Type::DOUBLE: {
+        double value;
+        if (bytes.size() != sizeof(value))
+            return false;
+        memcpy(&value, bytes.data(), sizeof(value));
+        return bound_of_float(value, out);
+    }
+    case pq::Type::BYTE_ARRAY:
+    case pq::Type::FIXED_LEN_BYTE_ARRAY:
+        if (type == ar::Type::DECIMAL128)
+            return !bytes.empty() && bytes.size() <= 16 &&
+                   bound_of_integer(node,
+                                    decimal_of(reinterpret_cast<const uint8_t *>(bytes.data()),
+                                               static_cast<int64_t>(bytes.size()), node.where),
+                                    out);
+        out->str = lc_str{bytes.data(), bytes.size()};
+        return type == ar::Type::STRING || type == ar::Type::BINARY || type == ar::Type::FIXED_SIZE_BINARY;
+    case pq::Type::INT96:
+    case pq::Type::UNDEFINED:
+        break;
+    }
+    return false;
+}
+
+bool excludes(const struct lc_range &range, const Node &node, const pq::ColumnDescriptor &column, const std::string *min,
+              const std::string *max, int64_t null_count, int64_t row_count)
+{
+    struct lc_value low, high;
+    bool has_order = column.can_use_min_max();
+    struct lc_column_stats stats = {};
+    stats.min = has_order && min && bound_of(node, column, *min, &low) ? &low : nullptr;
+    stats.max = has_order && max && bound_of(node, column, *max, &high) ? &high : nullptr;
+    stats.null_count = null_count;
+    stats.row_count = row_count;
+    return lc_range_excludes(&range, &stats);
+}
+
+bool row_group_excluded(const struct lc_range &range, const Node &node, const pq::RowGroupMetaData &group)
+{
+    const pq::ColumnDescriptor &column = *group.schema()->Column(node.column);
+    std::unique_ptr<pq::ColumnChunkMetaData> chunk = group.ColumnChunk(node.column);
+    std::shared_ptr<pq::EncodedStatistics> stats = chunk->encoded_statistics(); /* NULL where the writer got them wrong */
+    return stats && excludes(range, node, column, stats->has_min ? &stats->min() : nullptr,
+                             stats->has_max ? &stats->max() : nullptr, stats->has_null_count ? stats->null_count : -1,
+                             chunk->num_values());
+}
+
+/* A constant column answers for the whole file. */
+bool constant_excluded(const struct lc_range &range, const Node &node, int64_t rows)
+{
+    bool is_null = !node.value || node.value->is_null;
+    struct lc_column_stats stats = {};
+    stats.min = stats.max = is_null ? nullptr : node.value;
+    stats.null_count = is_null ? rows : 0;
+    stats.row_count = rows;
+    return lc_range_excludes(&range, &stats);
+}
+
+/* The pages of one column that may hold wanted rows, and where all its pages begin. Empty without a page index. */
+struct PageChoice {
+    std::vector<int64_t> starts;
+    std::vector<Run> wanted;
+};
+
+PageChoice choose_pages(const struct lc_range &range, const Node &node, pq::RowGroupPageIndexReader &index,
+                        const pq::RowGroupMetaData &group)
+{
+    const pq::ColumnDescriptor &column = *group.schema()->Column(node.column);
+    PageChoice out;
+    if (column.column_order().get_order() != pq::ColumnOrder::TYPE_DEFINED_ORDER)
+        return out;
+    std::shared_ptr<pq::ColumnIndex> stats = index.GetColumnIndex(node.column);
+    std::shared_ptr<pq::OffsetIndex> offsets = stats ? index.GetOffsetIndex(node.column) : nullptr;
+    if (!offsets)
+        return out;
+    const std::vector<pq::PageLocation> &pages = offsets->page_locations();
+    size_t n = pages.size();
+    bool has_counts = stats->has_null_counts();
+    if (n == 0 || stats->null_pages().size() != n || stats->encoded_min_values().size() != n ||
+        stats->encoded_max_values().size() != n || (has_counts && stats->null_counts().size() != n))
+        fail(LC_R_PARQUET_BAD, "column %s has a page index whose parts differ in length", node.where.c_str());
+    for (size_t i = 0; i < n; i++) {
+        int64_t first = pages[i].first_row_index, end = i + 1 < n ? pages[i + 1].first_row_index : group.num_rows();
+        if ((i == 0 && first != 0) || first < 0 || end < first || end > group.num_rows())
+            fail(LC_R_PARQUET_BAD, "column %s has an offset index whose rows do not rise", node.where.c_str());
+        bool is_null = stats->null_pages()[i];
+        int64_t nulls = is_null ? end - first : has_counts ? stats->null_counts()[i] : -1;
+        out.starts.push_back(first);
+        if (!excludes(range, node, column, is_null ? nullptr : &stats->encoded_min_values()[i],
+                      is_null ? nullptr : &stats->encoded_max_values()[i], nulls, end - first))
+            out.wanted.push_back(Run{first, end - first});
+    }
+    return out;
+}
+
+std::vector<Run> intersection(const std::vector<Run> &a, const std::vector<Run> &b)
+{
+    std::vector<Run> out;
+    for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+        int64_t first = std::max(a[i].first, b[j].first), end = std::min(a[i].end(), b[j].end());
+        if (first < end && !out.empty() && out.back().end() == first)
+            out.back().n = end - out.back().first;
+        else if (first < end)
+            out.push_back(Run{first, end - first});
+        if (a[i].end() < b[j].end())
+            i++;
+        else
+            j++;
+    }
+    return out;
+}
+
+/* ======== scan ======== */
+
+bool is_remote(const std::string &path)
+{
+    return path.find("://") != std::string::npos;
+}
+
+/* An open file: its footer and the schema in it. */
+struct File {
+    std::string path;
+    PoolOwner pool{new Pool(kFooterMemory)};
+    std::shared_ptr<StorageFile> source;
+    std::shared_ptr<pq::FileMetaData> metadata;
+    pq::arrow::SchemaManifest manifest;
+    Siblings columns;
+    bool has_ids = false;
+    struct lc_arena arena = {};
+    struct lc_field *schema = nullptr;
+
+    File() = default;
+    File(const File &) = delete;
+    File &operator=(const File &) = delete;
+    ~File()
+    {
+        lc_arena_done(&arena);
+    }
+
+    Where where() const
+    {
+        Where out{path.c_str()};
+        out.file = source.get();
+        out.decode = pool.get();
+        out.limit = kFooterMemory;
+        return out;
+    }
+
+    void read_footer()
+    {
+        metadata = pq::ParquetFileReader::Open(source, reader_properties(pool.get()))->metadata();
+        if (metadata->is_encryption_algorithm_set())
+            fail(LC_R_PARQUET_UNSUPPORTED, "the file is encrypted");
+        forget_arrow_schema();
+        check_rows();
+        check(pq::arrow::SchemaManifest::Make(metadata->schema(), nullptr, arrow_properties(), &manifest));
+        for (size_t i = 0; i < manifest.schema_fields.size(); i++)
+            columns.add(*manifest.schema_fields[i].field, static_cast<int>(i));
+        has_ids = std::any_of(manifest.schema_fields.begin(), manifest.schema_fields.end(), has_field_ids);
+    }
+
+private:
+    /* Arrow's writers leave their own schema in the file; what it says of types is not Parquet's and not needed. */
+    void forget_arrow_schema()
+    {
+        auto pairs = std::const_pointer_cast<ar::KeyValueMetadata>(metadata->key_value_metadata());
+        while (pairs && pairs->Contains("ARROW:schema"))
+            check(pairs->Delete("ARROW:schema"));
+    }
+
+    void check_rows() const
+    {
+        int64_t rows = 0;
+        for (int i = 0; i < metadata->num_row_groups(); i++) {
+            int64_t n = metadata->RowGroup(i)->num_rows();
+            if (n < 0 || __builtin_add_overflow(rows, n, &rows))
+                fail(LC_R_PARQUET_BAD, "row group %d has %" PRId64 " rows", i, n);
+        }
+        if (rows != metadata->num_rows())
+            fail(LC_R_PARQUET_BAD, "the row groups hold %" PRId64 " rows, the footer says %" PRId64, rows,
+                 metadata->num_rows());
+    }
+};
+
+/* The rows that are wanted: a bitmap of those, or of the others, or all. */
+class Selection
+{
+public:
+    ~Selection()
+    {
+        lc_bitmap_free(owned_);
+    }
+    Selection() = default;
+    Selection(const Selection &) = delete;
+    Selection &operator=(const Selection &) = delete;
+
+    void init(const struct lc_bitmap *include, const struct lc_bitmap *exclude, lcdc_error **err)
+    {
+        include_ = include;
+        exclude_ = include ? nullptr : exclude;
+        if (include && exclude) {
+            reported(lc_bitmap_dup(include, &owned_, err));
+            reported(lc_bitmap_minus(owned_, exclude, err));
+            include_ = owned_;
+        }
+    }
+
+    bool any(int64_t first, int64_t n) const
+    {
+        if (n <= 0)
+            return false;
+        uint64_t found;
+        if (include_)
+            return lc_bitmap_next(include_, static_cast<uint64_t>(first), &found) &&
+                   found < static_cast<uint64_t>(first + n);
+        return !exclude_ || lc_bitmap_count_range(exclude_, static_cast<uint64_t>(first), static_cast<uint64_t>(n)) <
+                                static_cast<uint64_t>(n);
+    }
+
+    /* Appends at most `room` wanted positions of [first, end); returns from where to go on. */
+    int64_t append(int64_t first, int64_t end, size_t room, std::vector<int64_t> &out)
+    {
+        int64_t n = std::min(end - first, static_cast<int64_t>(room));
+        if (include_)
+            return append_members(first, end, room, out);
+        if (exclude_) {
+            mask_.resize(static_cast<size_t>(n));
+            lc_bitmap_mask(exclude_, static_cast<uint64_t>(first), static_cast<size_t>(n), mask_.data());
+        }
+        for (int64_t i = 0; i < n; i++)
+            if (!exclude_ || !mask_[static_cast<size_t>(i)])
+                out.push_back(first + i);
+        return first + n;
+    }
+
+private:
+    int64_t append_members(int64_t first, int64_t end, size_t room, std::vector<int64_t> &out)
+    {
+        members_.resize(room);
+        size_t n = lc_bitmap_read(include_, static_cast<uint64_t>(first), room, members_.data());
+        for (size_t i = 0; i < n; i++) {
+            if (members_[i] >= static_cast<uint64_t>(end))
+                return end;
+            out.push_back(static_cast<int64_t>(members_[i]));
+        }
+        return n < room ? end : out.back() + 1;
+    }
+
+    const struct lc_bitmap *include_ = nullptr, *exclude_ = nullptr;
+    struct lc_bitmap *owned_ = nullptr;
+    std::vector<uint64_t> members_;
+    std::vector<uint8_t> mask_;
+};
+
+class Scan
+{
+public:
+    Scan(File &file, const struct lc_parquet_request &request) : file_(file), request_(request)
+    {
+        batch_rows_ = request.batch_rows > 0 ? request.batch_rows : kDefaultBatchRows;
+    }
+
+    void open(lcdc_error **err)
+    {
+        check_request();
+        selection_.init(request_.include, request_.exclude, err);
+        resolve();
+        open_pools();
+        for (size_t i = 0; i < request_.n_ranges; i++)
+            plan_range(request_.ranges[i]);
+    }
+
+    Where where() const
+    {
+        Where out = file_.where();
+        out.decode = decode_.get();
+        out.output = output_.get();
+        out.limit = limit_;
+        return out;
+    }
+
+    /* False at the end. */
+    bool next(struct ArrowArray *out)
+    {
+        if (is_broken_)
+            fail(LC_R_INTERNAL, "the scan is read after it failed");
+        is_broken_ = true;
+        bool has_rows = find_rows();
+        if (has_rows)
+            check(ar::ExportArray(*ar::MakeArray(read_batch()), out));
+        is_broken_ = false;
+        return has_rows;
+    }
+
+    const int64_t *positions() const
+    {
+        return positions_.data();
+    }
+
+private:
+    void check_request() const
+    {
+        uint64_t last;
+        if (request_.schema->type.kind != LC_TYPE_STRUCT)
+            fail(LC_R_INTERNAL, "the requested schema is no struct");
+        if (request_.include && lc_bitmap_max(request_.include, &last) &&
+            last >= static_cast<uint64_t>(file_.metadata->num_rows()))
+            fail(LC_R_ROWS_MISCOUNTED, "row %" PRIu64 " is asked of a file of %" PRId64 " rows", last,
+                 file_.metadata->num_rows());
+    }
+
+    void resolve()
+    {
+        Resolver resolver(request_.match, file_.has_ids, file_.metadata->schema());
+        for (size_t i = 0; i < request_.n_constants; i++)
+            resolver.add_constant(&request_.constants[i]);
+        auto child = [&](int i) {
+            const pq::arrow::SchemaField &field = file_.manifest.schema_fields[static_cast<size_t>(i)];
+            return Source{field.field, &field};
+        };
+        columns_ = resolver.resolve_children(*request_.schema, "", file_.columns, child, false, 0);
+        type_ = arrow_type(*request_.schema);
+        nested_leaves_ = resolver.selected();
+        std::set<int> nested;
+        for (Node &node : columns_) {
+            number_children(node, nested_leaves_);
+            if (node.kind != Node::Kind::kConstant && !node.is_flat)
+                nested.insert(node.at);
+        }
+        for (Node &node : columns_)
+            node.at = static_cast<int>(std::distance(nested.begin(), nested.find(node.at)));
+    }
+
+    /* Half for what is being decoded, half for the batch that is being made of it. */
+    void open_pools()
+    {
+        int64_t leaves = static_cast<int64_t>(nested_leaves_.size() + columns_.size());
+        limit_ = request_.memory_limit > 0 ? request_.memory_limit : kDefaultMemory + kMemoryPerLeaf * leaves;
+        decode_.reset(new Pool(limit_ / 2));
+        output_.reset(new Pool(limit_ / 2));
+        int64_t window = is_remote(file_.path) ? kRemoteWindow : kLocalWindow;
+        source_ = PageSource{file_.source, file_.metadata, reader_properties(decode_.get()), window, decode_.get()};
+    }
+
+    const Node *find_leaf(const std::vector<Node> &nodes, const struct lc_field *field) const
+    {
+        for (const Node &node : nodes) {
+            if (node.field == field)
+                return &node;
+            if (const Node *found = node.kind == Node::Kind::kStruct ? find_leaf(node.children, field) : nullptr)
+                return found;
+        }
+        return nullptr;
+    }
+
+    /* Ranges on what is repeated, or not asked for, prune nothing. */
+    void plan_range(const struct lc_range &range)
+    {
+        const Node *node = find_leaf(columns_, range.field);
+        if (!node)
+            return;
+        if (node->kind == Node::Kind::kConstant)
+            is_empty_ = is_empty_ || (is_top_level(node) && constant_excluded(range, *node, file_.metadata->num_rows()));
+        else if (node->kind == Node::Kind::kLeaf)
+            ranges_.emplace_back(&range, node);
+    }
+
+    bool is_top_level(const Node *node) const
+    {
+        return node >= columns_.data() && node < columns_.data() + columns_.size();
+    }
+
+    /* ---- which rows ---- */
+
+    /* Fills positions_ with the next batch's rows, opening and closing row groups on the way. */
+    bool find_rows()
+    {
+        positions_.clear();
+        while (!is_empty_) {
+            while (is_open_ && positions_.empty() && window_ < windows_.size())
+                take_rows();
+            if (!positions_.empty())
+                return true;
+            close_row_group();
+            if (!open_row_group())
+                break;
+        }
+        return false;
+    }
+
+    void take_rows()
+    {
+        const Run &window = windows_[window_];
+        cursor_ = std::max(cursor_, window.first);
+        cursor_ = selection_.append(cursor_, window.end(), static_cast<size_t>(group_batch_rows_), positions_);
+        if (cursor_ >= window.end())
+            window_++;
+    }
+
+    bool open_row_group()
+    {
+        while (group_ + 1 < file_.metadata->num_row_groups()) {
+            group_++;
+            first_row_ = next_row_;
+            metadata_ = file_.metadata->RowGroup(group_);
+            next_row_ += metadata_->num_rows();
+            if (!selection_.any(first_row_, metadata_->num_rows()) || is_excluded())
+                continue;
+            choose_windows();
+            if (!any_wanted(first_row_, metadata_->num_rows()))
+                continue;
+            start_batches();
+            open_columns();
+            is_open_ = true;
+            return true;
+        }
+        return false;
+    }
+
+    bool is_excluded() const
+    {
+        return std::any_of(ranges_.begin(), ranges_.end(), [&](const auto &range) {
+            return row_group_excluded(*range.first, *range.second, *metadata_);
+        });
+    }
+
+    /* Parts of the row group, as absolute rows, that the page index does not rule out. */
+    void choose_windows()
+    {
+        windows_ = {Run{0, metadata_->num_rows()}};
+        page_starts_.clear();
+        window_ = 0;
+        cursor_ = first_row_;
+        std::shared_ptr<pq::PageIndexReader> reader;
+        std::shared_ptr<pq::RowGroupPageIndexReader> index;
+        for (const auto &[range, node] : ranges_) {
+            if (!node->is_flat)
+                continue;
+            if (!reader) {
+                reader = pq::PageIndexReader::Make(file_.source.get(), file_.metadata, source_.properties);
+                index = reader->RowGroup(group_);
+            }
+            PageChoice choice = index ? choose_pages(*range, *node, *index, *metadata_) : PageChoice{};
+            if (choice.starts.empty())
+                continue;
+            windows_ = intersection(windows_, choice.wanted);
+            page_starts_[node] = std::move(choice.starts);
+        }
+        for (Run &window : windows_)
+            window.first += first_row_;
+    }
+
+    /* Whether any of n rows from the absolute row `first` on is wanted. */
+    bool any_wanted(int64_t first, int64_t n) const
+    {
+        auto window = std::upper_bound(windows_.begin(), windows_.end(), first,
+                                       [](int64_t row, const Run &run) { return row < run.end(); });
+        for (; window != windows_.end() && window->first < first + n; ++window) {
+            int64_t from = std::max(first, window->first);
+            if (selection_.any(from, std::min(first + n, window->end()) - from))
+                return true;
+        }
+        return false;
+    }
+
+    /* Rows so wide that a batch would pass its memory are taken fewer at a time. */
+    void start_batches()
+    {
+        double bytes = 0;
+        auto add = [&](int column) {
+            bytes += static_cast<double>(metadata_->ColumnChunk(column)->total_uncompressed_size());
+        };
+        for (const Node &node : columns_)
+            if (node.is_flat)
+                add(node.column);
+        for (int column : nested_leaves_)
+            add(column);
+        double per_row = bytes / static_cast<double>(std::max<int64_t>(metadata_->num_rows(), 1));
+        double fit = static_cast<double>(limit_ / 4) / std::max(per_row, 1.0);
+        group_batch_rows_ = std::clamp(static_cast<int64_t>(std::min(fit, 1e9)), INT64_C(1), batch_rows_);
+    }
+
+    /* ---- their values ---- */
+
+    void open_columns()
+    {
+        flat_.clear();
+        for (const Node &node : columns_) {
+            flat_.emplace_back();
+            if (!node.is_flat)
+                continue;
+            auto wanted = [this](int64_t first, int64_t n) { return any_wanted(first_row_ + first, n); };
+            flat_.back() = open_flat(source_, *metadata_, node, wanted, output_.get());
+            auto starts = page_starts_.find(&node);
+            if (starts != page_starts_.end())
+                flat_.back()->expect_pages(starts->second);
+        }
+        if (nested_leaves_.empty())
+            return;
+        if (!nested_)
+            nested_ = std::make_unique<NestedColumns>(source_, nested_leaves_, output_.get());
+        nested_->open_row_group(group_);
+    }
+
+    void close_row_group()
+    {
+        if (!is_open_)
+            return;
+        is_open_ = false;
+        output_->start_over();
+        for (const auto &column : flat_)
+            if (column)
+                column->finish();
+        if (!nested_leaves_.empty())
+            nested_->finish();
+        flat_.clear();
+    }
+
+    Data read_batch()
+    {
+        for (;;) {
+            output_->start_over();
+            try {
+                return assemble();
+            } catch (...) {
+                if (positions_.size() <= 1 || !has_outgrown(std::current_exception()))
+                    throw;
+            }
+            take_fewer();
+        }
+    }
+
+    bool has_outgrown(const std::exception_ptr &thrown) const
+    {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const BatchTooLarge &) {
+            return true;
+        } catch (...) {
+            return output_->exceeded();
+        }
+    }
+
+    /* The batch did not fit: its first quarter again, from the start of the row group. */
+    void take_fewer()
+    {
+        group_batch_rows_ = static_cast<int64_t>(positions_.size() + 3) / 4;
+        positions_.resize(static_cast<size_t>(group_batch_rows_));
+        cursor_ = positions_.back() + 1;
+        window_ = static_cast<size_t>(std::upper_bound(windows_.begin(), windows_.end(), cursor_ - 1,
+                                                       [](int64_t row, const Run &run) { return row < run.end(); }) -
+                                      windows_.begin());
+        output_->start_over();
+        open_columns();
+    }
+
+    std::vector<Run> runs() const
+    {
+        std::vector<Run> out;
+        for (int64_t position : positions_) {
+            int64_t row = position - first_row_;
+            if (!out.empty() && out.back().end() == row)
+                out.back().n++;
+            else
+                out.push_back(Run{row, 1});
+        }
+        return out;
+    }
+
+    Data assemble()
+    {
+        const int64_t n = static_cast<int64_t>(positions_.size());
+        const std::vector<Run> wanted = runs();
+        ar::ArrayVector nested;
+        if (!nested_leaves_.empty())
+            nested = nested_->read(wanted, group_batch_rows_);
+        std::vector<Data> children;
+        for (size_t i = 0; i < columns_.size(); i++)
+            children.push_back(column(columns_[i], flat_[i].get(), nested, wanted, n));
+        return ar::ArrayData::Make(type_, n, {nullptr}, std::move(children), 0);
+    }
+
+    Data column(Node &node, FlatColumn *flat, const ar::ArrayVector &nested, const std::vector<Run> &wanted, int64_t n)
+    {
+        if (node.kind == Node::Kind::kConstant)
+            return constant(node, n, output_.get());
+        if (flat)
+            return convert(node, flat->read(wanted, n), output_.get());
+        Data data = convert(node, nested[static_cast<size_t>(node.at)]->data(), output_.get());
+        if (data->length != n)
+            fail(LC_R_PARQUET_BAD, "column %s has %" PRId64 " rows where %" PRId64 " were read", node.where.c_str(),
+                 data->length, n);
+        check(ar::MakeArray(data)->ValidateFull());
+        return data;
+    }
+
+    File &file_;
+    const struct lc_parquet_request request_;
+    PoolOwner decode_, output_;
+    int64_t limit_ = 0, batch_rows_;
+    PageSource source_;
+    Type type_;
+    std::vector<Node> columns_;
+    std::set<int> nested_leaves_;
+    std::vector<std::pair<const struct lc_range *, const Node *>> ranges_;
+    Selection selection_;
+    bool is_empty_ = false, is_broken_ = false;
+
+    /* the row group */
+    bool is_open_ = false;
+    int group_ = -1;
+    int64_t first_row_ = 0, next_row_ = 0, cursor_ = 0, group_batch_rows_ = 1;
+    std::unique_ptr<pq::RowGroupMetaData> metadata_;
+    std::vector<Run> windows_;
+    size_t window_ = 0;
+    std::map<const Node *, std::vector<int64_t>> page_starts_;
+    std::vector<std::unique_ptr<FlatColumn>> flat_;
+    std::unique_ptr<NestedColumns> nested_;
+    std::vector<int64_t> positions_;
+};
+
+/* ---- the file's schema as fields ---- */
+
+class SchemaBuilder
+{
+public:
+    SchemaBuilder(struct lc_arena *arena, const pq::SchemaDescriptor *descriptor) : arena_(arena), descriptor_(descriptor)
+    {
+    }
+
+    void build(const ar::Field &source, const pq::arrow::SchemaField *column, struct lc_field *out)
+    {
+        char *name = lc_arena_strndup(arena_, source.name().data(), source.name().size());
+        if (!name)
+            throw std::bad_alloc();
+        out->name = out->physical = name;
+        out->id = field_id(source);
+        out->nullable = source.nullable();
+        switch (source.type()->id()) {
+        case ar::Type::STRUCT:
+            out->type.kind = LC_TYPE_STRUCT;
+            return add_children(Source{field_of(source), column}, out);
+        case ar::Type::LIST:
+            out->type.kind = LC_TYPE_LIST;
+            return add_children(Source{field_of(source), column}, out);
+        case ar::Type::MAP:
+            out->type.kind = LC_TYPE_MAP;
+            return add_children(Source{field_of(source), column}.child(0), out);
+        default:
+            break;
+        }
+        bool is_int96 = descriptor_->Column(column->column_index)->physical_type() == pq::Type::INT96;
+        if (!leaf_type(*source.type(), is_int96, &out->type))
+            fail(LC_R_PARQUET_UNSUPPORTED, "column %s is of type %s", name, source.type()->ToString().c_str());
+    }
+
+    void add_all(const std::vector<pq::arrow::SchemaField> &fields, struct lc_field *out)
+    {
+        out->type.kind = LC_TYPE_STRUCT;
+        out->name = out->physical = "";
+        out->id = LC_NO_ID;
+        allocate_children(fields.size(), out);
+        for (size_t i = 0; i < fields.size(); i++)
+            build(*fields[i].field, &fields[i], &out->children[i]);
+    }
+
+private:
+    static std::shared_ptr<ar::Field> field_of(const ar::Field &field)
+    {
+        return ar::field(field.name(), field.type());
+    }
+
+    void allocate_children(size_t n, struct lc_field *out)
+    {
+        out->n_children = n;
+        out->children = static_cast<struct lc_field *>(lc_arena_array(arena_, n, sizeof(struct lc_field)));
+        if (!out->children && n > 0)
+            throw std::bad_alloc();
+    }
+
+    void add_children(const Source &source, struct lc_field *out)
+    {
+        allocate_children(static_cast<size_t>(source.n_children()), out);
+        for (int i = 0; i < source.n_children(); i++) {
+            Source child = source.child(i);
+            build(*child.field, child.column, &out->children[i]);
+        }
+    }
+
+    struct lc_arena *const arena_;
+    const pq::SchemaDescriptor *const descriptor_;
+};
+
+/* Makes an imported, borrowed array of what stays the caller's. */
+struct ArrowArray borrowed(const struct ArrowArray &array)
+{
+    struct ArrowArray out = array;
+    out.release = [](struct ArrowArray *self) { self->release = nullptr; };
+    return out;
+}
+
+std::shared_ptr<ar::Schema> import_schema(const struct ArrowSchema *schema, lcdc_error **err)
+{
+    struct ArrowSchema copy = {};
+    reported(lc_schema_copy(schema, &copy, err));
+    return take(ar::ImportSchema(&copy));
+}
+
+/* An output that refused the bytes is told by its errno. */
+template <class Body> lcdc_status guard_writer(lcdc_error **err, const CallbackStream &stream, const char *what, Body &&body)
+{
+    Where where{what};
+    where.bad = LC_R_INTERNAL;
+    where.unsupported = LC_R_TYPE_UNSUPPORTED;
+    lcdc_status status = guard(err, where, body);
+    if (status != LCDC_OK && stream.error())
+        return lc_fail(err, LC_R_IO_FAILED, "%s: the output cannot be written: %s", what, strerror(stream.error()));
+    return status;
+}
+
+} // namespace
+
+/* ======== Parquet reader ======== */
+
+struct lc_parquet : File {
+};
+
+struct lc_parquet_scan : Scan {
+    using Scan::Scan;
+};
+
+extern "C" lcdc_status lc_parquet_open(struct lc_storage *storage, const char *path, int64_t, struct lc_parquet **out,
+                                       lcdc_error **err)
+{
+    std::unique_ptr<struct lc_parquet> made;
+    lcdc_status status = guard(err, Where{path}, [&] {
+        struct lc_file *file = nullptr;
+        made = std::make_unique<struct lc_parquet>();
+        made->path = path;
+        reported(lc_storage_open(storage, path, &file, err));
+        std::unique_ptr<struct lc_file, decltype(&lc_file_close)> held(file, lc_file_close);
+        made->source = std::make_shared<StorageFile>(file, made->pool.get());
+        (void)held.release();
+    });
+    if (status == LCDC_OK)
+        status = guard(err, made->where(), [&] { made->read_footer(); });
+    if (status == LCDC_OK)
+        *out = made.release();
+    return status;
+}
+
+extern "C" void lc_parquet_close(struct lc_parquet *file)
+{
+    delete file;
+}
+
+extern "C" int64_t lc_parquet_rows(const struct lc_parquet *file)
+{
+    return file->metadata->num_rows();
+}
+
+extern "C" bool lc_parquet_has(const struct lc_parquet *file, const struct lc_field *field, enum lc_match match)
+{
+    bool has = false;
+    (void)guard(nullptr, file->where(),
+                [&] { has = file->columns.find(*field, match, file->has_ids) != Siblings::kNone; });
+    return has;
+}
+
+extern "C" lcdc_status lc_parquet_schema(struct lc_parquet *file, const struct lc_field **out, lcdc_error **err)
+{
+    lcdc_status status = guard(err, file->where(), [&] {
+        if (file->schema)
+            return;
+        auto *root = static_cast<struct lc_field *>(lc_arena_alloc(&file->arena, sizeof(struct lc_field)));
+        if (!root)
+            throw std::bad_alloc();
+        SchemaBuilder(&file->arena, file->metadata->schema()).add_all(file->manifest.schema_fields, root);
+        file->schema = root;
+    });
+    if (status == LCDC_OK)
+        *out = file->schema;
+    return status;
+}
+
+extern "C" lcdc_status lc_parquet_scan_open(struct lc_parquet *file, const struct lc_parquet_request *request,
+                                            struct lc_parquet_scan **out, lcdc_error **err)
+{
+    std::unique_ptr<struct lc_parquet_scan> made;
+    lcdc_status status = guard(err, file->where(), [&] {
+        made = std::make_unique<struct lc_parquet_scan>(*file, *request);
+        made->open(err);
+    });
+    if (status == LCDC_OK)
+        *out = made.release();
+    return status;
+}
+
+extern "C" lcdc_status lc_parquet_scan_next(struct lc_parquet_scan *scan, struct ArrowArray *out,
+                                            const int64_t **positions, lcdc_error **err)
+{
+    struct ArrowArray batch = {};
+    lcdc_status status = guard(err, scan->where(), [&] { scan->next(&batch); });
+    if (status == LCDC_OK) {
+        *out = batch;
+        if (positions)
+            *positions = scan->positions();
+    }
+    return status;
+}
+
+extern "C" void lc_parquet_scan_close(struct lc_parquet_scan *scan)
+{
+    delete scan;
+}
+
+/* ======== Parquet writer ======== */
+
+struct lc_parquet_writer {
+    std::shared_ptr<CallbackStream> stream;
+    std::shared_ptr<ar::Schema> schema;
+    std::unique_ptr<pq::arrow::FileWriter> writer;
+
+    ~lc_parquet_writer()
+    {
+        stream->detach();
+    }
+};
+
+/* Zstandard, checksums and a page index: what this reader makes most of. */
+static std::shared_ptr<pq::WriterProperties> writer_properties()
+{
+    return pq::WriterProperties::Builder()
+        .compression(ar::Compression::ZSTD)
+        ->enable_page_checksum()
+        ->enable_write_page_index()
+        ->max_row_group_length(256 * 1024)
+        ->memory_pool(base_pool())
+        ->build();
+}
+
+extern "C" lcdc_status lc_parquet_writer_open(const struct ArrowSchema *schema, lc_write_fn write, void *context,
+                                              struct lc_parquet_writer **out, lcdc_error **err)
+{
+    std::unique_ptr<struct lc_parquet_writer> made;
+    lcdc_status status = guard(err, Where{"parquet writer", LC_R_INTERNAL, LC_R_TYPE_UNSUPPORTED}, [&] {
+        auto stream = std::make_shared<CallbackStream>(write, context);
+        made = std::make_unique<struct lc_parquet_writer>();
+        made->stream = stream;
+    });
+    if (status == LCDC_OK)
+        status = guard_writer(err, *made->stream, "parquet writer", [&] {
+            made->schema = import_schema(schema, err);
+            made->writer = take(pq::arrow::FileWriter::Open(*made->schema, base_pool(), made->stream, writer_properties()));
+        });
+    if (status == LCDC_OK)
+        *out = made.release();
+    return status;
+}
+
+extern "C" lcdc_status lc_parquet_writer_batch(struct lc_parquet_writer *writer, const struct ArrowArray *batch,
+                                               lcdc_error **err)
+{
+    return guard_writer(err, *writer->stream, "parquet writer", [&] {
+        struct ArrowArray array = borrowed(*batch);
+        check(writer->writer->WriteRecordBatch(*take(ar::ImportRecordBatch(&array, writer->schema))));
+    });
+}
+
+extern "C" lcdc_status lc_parquet_writer_finish(struct lc_parquet_writer *writer, lcdc_error **err)
+{
+    return guard_writer(err, *writer->stream, "parquet writer", [&] { check(writer->writer->Close()); });
+}
+
+extern "C" void lc_parquet_writer_close(struct lc_parquet_writer *writer)
+{
+    delete writer;
+}
+
+/* ======== Arrow IPC ======== */
+
+struct lc_ipc_writer {
+    std::shared_ptr<CallbackStream> stream;
+    std::shared_ptr<ar::Schema> schema;
+    std::shared_ptr<ar::ipc::RecordBatchWriter> writer;
+
+    ~lc_ipc_writer()
+    {
+        stream->detach();
+    }
+};
+
+extern "C" lcdc_status lc_ipc_writer_open(const struct ArrowSchema *schema, lc_write_fn write, void *context,
+                                          struct lc_ipc_writer **out, lcdc_error **err)
+{
+    std::unique_ptr<struct lc_ipc_writer> made;
+    lcdc_status status = guard(err, Where{"arrow ipc", LC_R_INTERNAL, LC_R_TYPE_UNSUPPORTED}, [&] {
+        auto stream = std::make_shared<CallbackStream>(write, context);
+        made = std::make_unique<struct lc_ipc_writer>();
+        made->stream = stream;
+    });
+    if (status == LCDC_OK)
+        status = guard_writer(err, *made->stream, "arrow ipc", [&] {
+            ar::ipc::IpcWriteOptions options = ar::ipc::IpcWriteOptions::Defaults();
+            options.use_threads = false;
+            options.memory_pool = base_pool();
+            made->schema = import_schema(schema, err);
+            made->writer = take(ar::ipc::MakeStreamWriter(made->stream, made->schema, options));
+        });
+    if (status == LCDC_OK)
+        *out = made.release();
+    return status;
+}
+
+extern "C" lcdc_status lc_ipc_writer_batch(struct lc_ipc_writer *writer, const struct ArrowArray *batch, lcdc_error **err)
+{
+    return guard_writer(err, *writer->stream, "arrow ipc", [&] {
+        struct ArrowArray array = borrowed(*batch);
+        check(writer->writer->WriteRecordBatch(*take(ar::ImportRecordBatch(&array, writer->schema))));
+    });
+}
+
+extern "C" lcdc_status lc_ipc_writer_finish(struct lc_ipc_writer *writer, lcdc_error **err)
+{
+    return guard_writer(err, *writer->stream, "arrow ipc", [&] { check(writer->writer->Close()); });
+}
+
+extern "C" void lc_ipc_writer_close(struct lc_ipc_writer *writer)
+{
+    delete writer;
+}
+
+namespace {
+
+std::shared_ptr<ar::Field> normal_field(const std::shared_ptr<ar::Field> &field, int depth);
+
+/* The layout of base/types.def that holds a type's values; refused when there is none. */
+Type normal_type(const ar::DataType &type, const std::string &name, int depth)
+{
+    if (depth > LC_MAX_DEPTH)
+        fail(LC_R_ARROW_BAD, "column %s is nested deeper than %d levels", name.c_str(), LC_MAX_DEPTH);
+    auto child = [&](int i) { return normal_field(type.field(i), depth + 1); };
+    switch (type.id()) {
+    case ar::Type::NA:
+    case ar::Type::BOOL:
+    case ar::Type::INT8:
+    case ar::Type::INT16:
+    case ar::Type::INT32:
+    case ar::Type::INT64:
+    case ar::Type::FLOAT:
+    case ar::Type::DOUBLE:
+    case ar::Type::DATE32:
+    case ar::Type::DECIMAL128:
+    case ar::Type::STRING:
+    case ar::Type::BINARY:
+    case ar::Type::FIXED_SIZE_BINARY:
+        return type.GetSharedPtr();
+    case ar::Type::UINT8:
+        return ar::int16();
+    case ar::Type::UINT16:
+        return ar::int32();
+    case ar::Type::UINT32:
+        return ar::int64();
+    case ar::Type::UINT64:
+        return ar::decimal128(20, 0);
+    case ar::Type::DATE64:
+        return ar::date32();
+    case ar::Type::TIME32:
+    case ar::Type::TIME64:
+        return ar::time64(ar::TimeUnit::MICRO);
+    case ar::Type::TIMESTAMP:
+        return ar::timestamp(ar::TimeUnit::MICRO,
+                             static_cast<const ar::TimestampType &>(type).timezone().empty() ? "" : "UTC");
+    case ar::Type::DECIMAL32:
+    case ar::Type::DECIMAL64: {
+        const auto &decimal = static_cast<const ar::DecimalType &>(type);
+        return ar::decimal128(decimal.precision(), decimal.scale());
+    }
+    case ar::Type::LARGE_STRING:
+    case ar::Type::STRING_VIEW:
+        return ar::utf8();
+    case ar::Type::LARGE_BINARY:
+    case ar::Type::BINARY_VIEW:
+        return ar::binary();
+    case ar::Type::DICTIONARY:
+        return normal_type(*static_cast<const ar::DictionaryType &>(type).value_type(), name, depth + 1);
+    case ar::Type::EXTENSION:
+        return normal_type(*static_cast<const ar::ExtensionType &>(type).storage_type(), name, depth + 1);
+    case ar::Type::LIST:
+    case ar::Type::LARGE_LIST:
+    case ar::Type::FIXED_SIZE_LIST:
+    case ar::Type::LIST_VIEW:
+    case ar::Type::LARGE_LIST_VIEW:
+        return ar::list(child(0));
+    case ar::Type::MAP: {
+        const auto &map = static_cast<const ar::MapType &>(type);
+        return std::make_shared<ar::MapType>(normal_field(map.key_field(), depth + 1)->WithNullable(false),
+                                             normal_field(map.item_field(), depth + 1));
+    }
+    case ar::Type::STRUCT: {
+        ar::FieldVector fields;
+        for (int i = 0; i < type.num_fields(); i++)
+            fields.push_back(child(i));
+        return ar::struct_(fields);
+    }
+    default:
+        fail(LC_R_TYPE_UNSUPPORTED, "column %s is of type %s, which no table column has", name.c_str(),
+             type.ToString().c_str());
+    }
+}
+
+std::shared_ptr<ar::Field> normal_field(const std::shared_ptr<ar::Field> &field, int depth)
+{
+    return field->WithType(normal_type(*field->type(), field->name(), depth));
+}
+
+std::shared_ptr<ar::RecordBatch> normal_batch(const ar::RecordBatch &batch, const std::shared_ptr<ar::Schema> &schema,
+                                              Pool *pool)
+{
+    check(batch.ValidateFull());
+    ar::compute::ExecContext context(pool);
+    context.set_use_threads(false);
+    ar::ArrayVector columns;
+    for (int i = 0; i < batch.num_columns(); i++) {
+        const Type &type = schema->field(i)->type();
+        std::shared_ptr<ar::Array> column = batch.column(i);
+        if (!column->type()->Equals(*type, false))
+            column = take(ar::compute::Cast(*column, type, ar::compute::CastOptions::Safe(), &context));
+        columns.push_back(column);
+    }
+    auto out = ar::RecordBatch::Make(schema, batch.num_rows(), std::move(columns));
+    check(out->ValidateFull());
+    return out;
+}
+
+void visit_stream(ar::ipc::RecordBatchStreamReader &reader, Pool *pool, lc_ipc_visit visit, void *context, lcdc_error **err)
+{
+    ar::FieldVector fields;
+    for (const auto &field : reader.schema()->fields())
+        fields.push_back(normal_field(field, 0));
+    auto schema = ar::schema(fields);
+    struct ArrowSchema c_schema = {};
+    check(ar::ExportSchema(*schema, &c_schema));
+    std::unique_ptr<struct ArrowSchema, decltype(&lc_schema_release)> held(&c_schema, lc_schema_release);
+    reported(visit(context, &c_schema, nullptr, err));
+    for (;;) {
+        std::shared_ptr<ar::RecordBatch> batch;
+        check(reader.ReadNext(&batch));
+        if (!batch)
+            return;
+        struct ArrowArray c_batch = {};
+        check(ar::ExportRecordBatch(*normal_batch(*batch, schema, pool), &c_batch));
+        lcdc_status status = visit(context, &c_schema, &c_batch, err);
+        lc_array_release(&c_batch);
+        reported(status);
+    }
+}
+
+} // namespace
+
+extern "C" lcdc_status lc_ipc_read(const void *bytes, size_t n, lc_ipc_visit visit, void *context, lcdc_error **err)
+{
+    Where where{"arrow ipc stream", LC_R_ARROW_BAD, LC_R_TYPE_UNSUPPORTED};
+    PoolOwner pool;
+    lcdc_status status = guard(err, where, [&] { pool.reset(new Pool(kIpcMemory + static_cast<int64_t>(n))); });
+    if (status != LCDC_OK)
+        return status;
+    where.decode = pool.get();
+    where.limit = kIpcMemory;
+    return guard(err, where, [&] {
+        /* Batches point into the stream and may outlive the caller's bytes. */
+        std::shared_ptr<ar::Buffer> copy = allocate(static_cast<int64_t>(n), pool.get());
+        if (n > 0)
+            memcpy(copy->mutable_data(), bytes, n);
+        ar::ipc::IpcReadOptions options = ar::ipc::IpcReadOptions::Defaults();
+        options.memory_pool = pool.get();
+        options.use_threads = false;
+        options.ensure_alignment = ar::ipc::Alignment::kDataTypeSpecificAlignment;
+        auto reader = take(ar::ipc::RecordBatchStreamReader::Open(std::make_shared<ar::io::BufferReader>(copy), options));
+        visit_stream(*reader, pool.get(), visit, context, err);
+    });
+}
+
+extern "C" lcdc_status lc_arrow_cast(const struct lc_field *from, const struct ArrowArray *array,
+                                     const struct lc_field *to, struct ArrowArray *out, lcdc_error **err)
+{
+    struct ArrowArray made = {};
+    Where where{"arrow cast", LC_R_ARROW_BAD, LC_R_TYPE_MISMATCH};
+    lcdc_status status = guard(err, where, [&] {
+        Resolver resolver(LC_MATCH_PHYSICAL_NAME, false, nullptr);
+        Source source{ar::field(from->name ? from->name : "", arrow_type(*from)), nullptr};
+        Node node = resolver.resolve(*to, &source, to->name ? to->name : "", 0);
+        struct ArrowArray view = borrowed(*array);
+        std::shared_ptr<ar::Array> in = take(ar::ImportArray(&view, source.field->type()));
+        /* The result owns its bytes, also where the conversion keeps them. */
+        in = take(in->CopyTo(ar::default_cpu_memory_manager()));
+        check(ar::ExportArray(*ar::MakeArray(convert(node, in->data(), base_pool())), &made));
+    });
+    if (status == LCDC_OK)
+        *out = made;
+    return status;
+}
+
+/* ======== storage ======== */
+
+namespace {
+
+/* A file system and the part of its paths that stands for scheme://authority. */
+struct Root {
+    std::shared_ptr<ar::fs::FileSystem> system;
+    std::string prefix;
+};
+
+struct Place {
+    std::shared_ptr<ar::fs::FileSystem> system;
+    std::string path;
+};
+
+/* S3 lives in a library of its own beside libarrow, loaded when the first s3: location is seen. */
+ar::Status load_s3()
+{
+    static std::mutex mutex;
+    static bool is_loaded = false;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (is_loaded)
+        return ar::Status::OK();
+    Dl_info info;
+    if (!dladdr(&ar::GetBuildInfo(), &info) || !info.dli_fname)
+        return ar::Status::Invalid("libarrow cannot be located");
+    std::string name = info.dli_fname;
+    size_t at = name.rfind("libarrow.so");
+    if (at == std::string::npos)
+        return ar::Status::Invalid("libarrow has an unknown name");
+    name.replace(at, strlen("libarrow.so"), "libarrow_s3.so");
+    ARROW_RETURN_NOT_OK(ar::fs::LoadFileSystemFactories(name.c_str()));
+    is_loaded = true;
+    (void)std::atexit(ar::fs::EnsureFinalized); /* the SDK's threads end before its statics do */
+    return ar::Status::OK();
+}
+
+class ArrowStorage : public lc_storage
+{
+public:
+    explicit ArrowStorage(const struct lc_storage_ops *table) : lc_storage{table}
+    {
+    }
+
+    /* Where a location is; the location's own error when it is none. */
+    Place locate(const char *location, lcdc_error **err)
+    {
+        char *text = nullptr;
+        reported(lc_location_normalise(location, &text, err));
+        std::unique_ptr<char, decltype(&lc_free)> held(text, [](void *p) { lc_free(p); });
+        if (text[0] == '/')
+            return Place{root("").system, text};
+        const char *authority = strstr(text, "://");
+        if (!authority)
+            fail(LC_R_URL, "a location has a scheme but no host or bucket");
+        const char *rest = strchr(authority + 3, '/');
+        std::string base(text, rest ? static_cast<size_t>(rest - text) : strlen(text));
+        Root found = root(base);
+        return Place{found.system, rest ? found.prefix + rest : found.prefix};
+    }
+
+private:
+    Root root(const std::string &base)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        auto known = roots_.find(base);
+        if (known != roots_.end())
+            return known->second;
+        Root made;
+        if (base.empty())
+            made.system = std::make_shared<ar::fs::LocalFileSystem>();
+        else
+            made.system = connect(base, &made.prefix);
+        return roots_[base] = made;
+    }
+
+    static std::shared_ptr<ar::fs::FileSystem> connect(const std::string &base, std::string *prefix)
+    {
+        static const char *const schemes[] = {"s3://", "gs://", "gcs://", "abfs://", "abfss://"};
+        if (std::none_of(std::begin(schemes), std::end(schemes),
+                         [&](const char *scheme) { return base.compare(0, strlen(scheme), scheme) == 0; }))
+            fail(LC_R_URL, "locations of this scheme are not read; local paths, file:, s3:, gs:, abfs: and abfss: are");
+        ar::Result<std::shared_ptr<ar::fs::FileSystem>> system = ar::fs::FileSystemFromUri(base, prefix);
+        if (!system.ok() && base.compare(0, 5, "s3://") == 0) {
+            check(load_s3());
+            system = ar::fs::FileSystemFromUri(base, prefix);
+        }
+        return take(std::move(system));
+    }
+
+    std::mutex mutex_;
+    std::map<std::string, Root> roots_;
+};
+
+struct ArrowFile : lc_file {
+    std::shared_ptr<ar::io::RandomAccessFile> file;
+    std::string path;
+    int64_t size = 0;
+};
+
+Where where_of(const char *location)
+{
+    return Where{location, LC_R_IO_FAILED, LC_R_URL};
+}
+
+void must_exist(const Place &place)
+{
+    if (take(place.system->GetFileInfo(place.path)).type() == ar::fs::FileType::NotFound)
+        fail(LC_R_FILE_MISSING, "there is no such file or folder");
+}
+
+struct lc_file_info info_of(const ar::fs::FileInfo &info)
+{
+    struct lc_file_info out = {};
+    out.is_directory = info.IsDirectory();
+    out.size = info.IsFile() ? info.size() : -1;
+    out.mtime_ms = INT64_MIN;
+    if (info.mtime() != ar::fs::kNoTime)
+        out.mtime_ms = std::chrono::floor<std::chrono::milliseconds>(info.mtime().time_since_epoch()).count();
+    return out;
+}
+
+void fill_listing(const ar::fs::FileInfoVector &infos, struct lc_listing *out)
+{
+    out->items = static_cast<struct lc_file_info *>(lc_calloc(infos.size(), sizeof(struct lc_file_info)));
+    if (!out->items)
+        throw std::bad_alloc();
+    for (const ar::fs::FileInfo &info : infos) {
+        struct lc_file_info item = info_of(info);
+        item.name = lc_strdup(info.base_name().c_str());
+        if (!item.name)
+            throw std::bad_alloc();
+        out->items[out->n++] = item;
+    }
+}
+
+lcdc_status arrow_list(struct lc_storage *self, const char *folder, struct lc_listing *out, lcdc_error **err)
+{
+    struct lc_listing made = {};
+    lcdc_status status = guard(err, where_of(folder), [&] {
+        Place place = static_cast<ArrowStorage *>(self)->locate(folder, err);
+        ar::fs::FileSelector selector;
+        selector.base_dir = place.path;
+        selector.allow_not_found = true;
+        ar::fs::FileInfoVector infos = take(place.system->GetFileInfo(selector));
+        if (infos.empty())
+            must_exist(place);
+        fill_listing(infos, &made);
+    });
+    if (status == LCDC_OK)
+        *out = made;
+    else
+        lc_listing_done(&made);
+    return status;
+}
+
+lcdc_status arrow_stat(struct lc_storage *self, const char *path, struct lc_file_info *out, lcdc_error **err)
+{
+    return guard(err, where_of(path), [&] {
+        Place place = static_cast<ArrowStorage *>(self)->locate(path, err);
+        ar::fs::FileInfo info = take(place.system->GetFileInfo(place.path));
+        if (info.type() == ar::fs::FileType::NotFound)
+            fail(LC_R_FILE_MISSING, "there is no such file or folder");
+        *out = info_of(info);
+    });
+}
+
+lcdc_status arrow_open(struct lc_storage *self, const char *path, struct lc_file **out, lcdc_error **err)
+{
+    return guard(err, where_of(path), [&] {
+        Place place = static_cast<ArrowStorage *>(self)->locate(path, err);
+        auto made = std::make_unique<ArrowFile>();
+        ar::Result<std::shared_ptr<ar::io::RandomAccessFile>> file = place.system->OpenInputFile(place.path);
+        if (!file.ok())
+            must_exist(place);
+        made->storage = self;
+        made->path = path;
+        made->file = take(std::move(file));
+        made->size = take(made->file->GetSize());
+        *out = made.release();
+    });
+}
+
+int64_t arrow_size(struct lc_file *file)
+{
+    return static_cast<ArrowFile *>(file)->size;
+}
+
+lcdc_status arrow_read_at(struct lc_file *file, int64_t offset, int64_t n, void *out, lcdc_error **err)
+{
+    auto *self = static_cast<ArrowFile *>(file);
+    return guard(err, where_of(self->path.c_str()), [&] {
+        int64_t got = take(self->file->ReadAt(offset, n, out));
+        if (got != n)
+            fail(LC_R_IO_FAILED, "%" PRId64 " of %" PRId64 " bytes came from %" PRId64, got, n, offset);
+    });
+}
+
+void arrow_close(struct lc_file *file)
+{
+    delete static_cast<ArrowFile *>(file);
+}
+
+void arrow_release(struct lc_storage *self)
+{
+    delete static_cast<ArrowStorage *>(self);
+}
+
+const struct lc_storage_ops arrow_ops = {
+    .name = "arrow",
+    .list = arrow_list,
+    .stat = arrow_stat,
+    .open = arrow_open,
+    .size = arrow_size,
+    .read_at = arrow_read_at,
+    .close = arrow_close,
+    .release = arrow_release,
+};
+
+} // namespace
+
+extern "C" lcdc_status lc_storage_arrow(struct lc_storage **out, lcdc_error **err)
+{
+    return guard(err, Where{"storage"}, [&] { *out = new ArrowStorage(&arrow_ops); });
+}
