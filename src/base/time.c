@@ -25,13 +25,18 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    return a % b + (a % b < 0 ? b : 0);
+}
+
 bool lc_days_from_civil(int64_t year, int month, int day, int64_t *out)
 {
     if (year < -MAX_YEAR || year > MAX_YEAR || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
         return false;
     year -= month <= 2;
     int64_t era = floor_div(year, 400);
-    int64_t year_of_era = year - era * 400;
+    int64_t year_of_era = floor_mod(year, 400);
     int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
     int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     *out = era * DAYS_PER_ERA + day_of_era - DAYS_TO_1970;
@@ -42,7 +47,7 @@ void lc_civil_from_days(int64_t days, int64_t *year, int *month, int *day)
 {
     /* The eras come off before the shift to March of year 0, so that no number of days overflows. */
     int64_t era = floor_div(days, DAYS_PER_ERA);
-    int64_t rest = days - era * DAYS_PER_ERA + DAYS_TO_1970;
+    int64_t rest = floor_mod(days, DAYS_PER_ERA) + DAYS_TO_1970;
     era += rest / DAYS_PER_ERA;
     int64_t day_of_era = rest % DAYS_PER_ERA;
     int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
@@ -196,16 +201,15 @@ void lc_print_time(struct lc_buf *buf, int64_t value, int digits)
     int64_t unit = units_per_second(digits);
     int64_t seconds = floor_div(value, unit);
     lc_buf_printf(buf, "%02" PRId64 ":%02" PRId64 ":%02" PRId64 ".%0*" PRId64, seconds / 3600, seconds / 60 % 60,
-                  seconds % 60, digits, value - seconds * unit);
+                  seconds % 60, digits, floor_mod(value, unit));
 }
 
 void lc_print_timestamp(struct lc_buf *buf, int64_t value, int digits, bool utc)
 {
     int64_t day = 86400 * units_per_second(digits);
-    int64_t days = floor_div(value, day);
-    lc_print_date(buf, days);
+    lc_print_date(buf, floor_div(value, day));
     lc_buf_char(buf, 'T');
-    lc_print_time(buf, value - days * day, digits);
+    lc_print_time(buf, floor_mod(value, day), digits);
     if (utc)
         lc_buf_char(buf, 'Z');
 }
