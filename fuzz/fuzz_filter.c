@@ -40,7 +40,8 @@ static void check(const struct lc_expr *expr, const struct ArrowArray *rows, str
     evaluate(expr, rows, truth);
     lc_filter_columns(expr, used);
     lc_filter_print_sql(expr, &lc_rich_schema, &sql);
-    if (sql.failed || lc_filter_parse((struct lc_str){sql.p, sql.n}, &lc_rich_schema, arena, &reread, &err) != LCDC_OK) {
+    if (sql.failed ||
+        lc_filter_parse((struct lc_str){sql.p, sql.n}, &lc_rich_schema, arena, &reread, &err) != LCDC_OK) {
         if (sql.failed || lcdc_error_status(err) != LCDC_LIMIT)
             stop(lcdc_error_message(err), sql.p);
         return;

@@ -48,8 +48,13 @@ static bool build(struct rows rows, const struct lc_field *field, struct ArrowAr
 static struct blocks *new_array(int64_t n, int pad, int64_t n_buffers, struct ArrowArray *out)
 {
     struct blocks *blocks = calloc(1, sizeof(*blocks));
-    *out = (struct ArrowArray){.length = n, .offset = pad, .n_buffers = n_buffers, .buffers = blocks->views,
-                               .children = blocks->children, .release = release, .private_data = blocks};
+    *out = (struct ArrowArray){.length = n,
+                               .offset = pad,
+                               .n_buffers = n_buffers,
+                               .buffers = blocks->views,
+                               .children = blocks->children,
+                               .release = release,
+                               .private_data = blocks};
     return blocks;
 }
 
@@ -272,8 +277,8 @@ static bool build_list(struct rows rows, const struct lc_field *field, struct Ar
 
 static bool build(struct rows given, const struct lc_field *field, struct ArrowArray *out)
 {
-    static const int n_buffers[] = {[LC_TYPE_NULL] = 0, [LC_TYPE_STRUCT] = 1, [LC_TYPE_STRING] = 3, [LC_TYPE_BINARY] = 3,
-                                    [LC_TYPE_MAP] = 2};
+    static const int n_buffers[] = {
+        [LC_TYPE_NULL] = 0, [LC_TYPE_STRUCT] = 1, [LC_TYPE_STRING] = 3, [LC_TYPE_BINARY] = 3, [LC_TYPE_MAP] = 2};
     enum lc_type_kind kind = field->type.kind;
     struct rows rows = padded(given);
     bool ok = true, set = kind == LC_TYPE_NULL || kind == LC_TYPE_STRUCT;
@@ -317,7 +322,8 @@ bool json_rows(const char *json, const struct lc_field *field, int pad, struct A
         json_decref(parsed);
         return false;
     }
-    struct rows rows = {(int64_t)json_array_size(parsed), calloc(json_array_size(parsed) + 1, sizeof(*rows.values)), pad};
+    struct rows rows = {(int64_t)json_array_size(parsed), calloc(json_array_size(parsed) + 1, sizeof(*rows.values)),
+                        pad};
     for (size_t i = 0; i < json_array_size(parsed); i++)
         rows.values[i] = json_array_get(parsed, i);
     bool ok = build(rows, field, out);

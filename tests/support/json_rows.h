@@ -2,7 +2,8 @@
 /*
  * json_rows.h - Arrow arrays from JSON, in the encoding of docs/change-row.md.
  *
- * The reader that the JSONL writer is held against, and the way tests write batches down. Shares nothing with src/write.
+ * The reader that the JSONL writer is held against, and the way tests write batches down. Shares nothing with
+ * src/write.
  */
 #ifndef TESTS_SUPPORT_JSON_ROWS_H
 #define TESTS_SUPPORT_JSON_ROWS_H

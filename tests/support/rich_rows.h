@@ -7,11 +7,18 @@
 
 #include "base/field.h"
 
-#define LC_RICH(n, k, ...) {.name = n, .physical = n, .id = LC_NO_ID, .nullable = true, .type = {.kind = k}, __VA_ARGS__}
+#define LC_RICH(n, k)                                                                                                  \
+    {                                                                                                                  \
+        .name = n, .physical = n, .id = LC_NO_ID, .nullable = true, .type = {.kind = k }                               \
+    }
+#define LC_RICH_OF(n, k, c)                                                                                            \
+    {                                                                                                                  \
+        .name = n, .physical = n, .id = LC_NO_ID, .nullable = true, .type = {.kind = k},                               \
+        .n_children = sizeof(c) / sizeof((c)[0]), .children = c                                                        \
+    }
 
 static struct lc_field lc_rich_deep[] = {LC_RICH("b", LC_TYPE_STRING)};
-static struct lc_field lc_rich_struct[] = {LC_RICH("a", LC_TYPE_INT32),
-                                          LC_RICH("s", LC_TYPE_STRUCT, .n_children = 1, .children = lc_rich_deep)};
+static struct lc_field lc_rich_struct[] = {LC_RICH("a", LC_TYPE_INT32), LC_RICH_OF("s", LC_TYPE_STRUCT, lc_rich_deep)};
 static struct lc_field lc_rich_element[] = {LC_RICH("element", LC_TYPE_INT32)};
 static struct lc_field lc_rich_fields[] = {
     LC_RICH("i", LC_TYPE_INT32),
@@ -28,9 +35,9 @@ static struct lc_field lc_rich_fields[] = {
     LC_RICH("x", LC_TYPE_BINARY),
     {.name = "fx", .id = LC_NO_ID, .type = {.kind = LC_TYPE_FIXED, .length = 2}},
     LC_RICH("u", LC_TYPE_UUID),
-    LC_RICH("st", LC_TYPE_STRUCT, .n_children = 2, .children = lc_rich_struct),
+    LC_RICH_OF("st", LC_TYPE_STRUCT, lc_rich_struct),
     LC_RICH("odd.na`me", LC_TYPE_INT32),
-    LC_RICH("li", LC_TYPE_LIST, .n_children = 1, .children = lc_rich_element),
+    LC_RICH_OF("li", LC_TYPE_LIST, lc_rich_element),
     LC_RICH("Case", LC_TYPE_INT32),
     LC_RICH("case", LC_TYPE_INT32),
     LC_RICH("Quantity", LC_TYPE_INT16),
@@ -40,10 +47,8 @@ static struct lc_field lc_rich_fields[] = {
 };
 enum { LC_RICH_ROWS = 6, LC_RICH_COLUMNS = sizeof(lc_rich_fields) / sizeof(lc_rich_fields[0]) };
 
-static const struct lc_field lc_rich_schema = {.name = "row",
-                                       .type = {.kind = LC_TYPE_STRUCT},
-                                       .n_children = LC_RICH_COLUMNS,
-                                       .children = lc_rich_fields};
+static const struct lc_field lc_rich_schema = {
+    .name = "row", .type = {.kind = LC_TYPE_STRUCT}, .n_children = LC_RICH_COLUMNS, .children = lc_rich_fields};
 
 /* Six rows; the fifth is all null, the sixth has a struct that is null. */
 static const char lc_rich_rows[] =

@@ -282,7 +282,8 @@ static int make_batches(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     *state = fixture;
-    return !json_rows(lc_rich_rows, &lc_rich_schema, 0, &fixture->plain) || !json_rows(lc_rich_rows, &lc_rich_schema, 3, &fixture->shifted);
+    return !json_rows(lc_rich_rows, &lc_rich_schema, 0, &fixture->plain) ||
+           !json_rows(lc_rich_rows, &lc_rich_schema, 3, &fixture->shifted);
 }
 
 static int drop_batches(void **state)
@@ -327,7 +328,8 @@ static void check_row(const struct fixture *fixture, const struct row *row)
     char plain[LC_RICH_ROWS + 1], shifted[LC_RICH_ROWS + 1], again[LC_RICH_ROWS + 1];
     if (!row->truth) {
         const struct lc_expr *unused;
-        assert_int_equal(lc_filter_parse(lc_str_of(row->filter), &lc_rich_schema, &arena, &unused, NULL), LCDC_INVALID_ARGUMENT);
+        assert_int_equal(lc_filter_parse(lc_str_of(row->filter), &lc_rich_schema, &arena, &unused, NULL),
+                         LCDC_INVALID_ARGUMENT);
         return;
     }
     const struct lc_expr *expr = parse(row->filter, &arena);
@@ -337,8 +339,8 @@ static void check_row(const struct fixture *fixture, const struct row *row)
     assert_false(sql.failed);
     evaluate(parse(sql.p, &arena), &fixture->shifted, again);
     if (strcmp(plain, row->truth) != 0 || strcmp(shifted, row->truth) != 0 || strcmp(again, row->truth) != 0)
-        fail_msg("%s: want %s, got %s, with offsets %s, printed as %s %s", row->filter, row->truth, plain, shifted, sql.p,
-                 again);
+        fail_msg("%s: want %s, got %s, with offsets %s, printed as %s %s", row->filter, row->truth, plain, shifted,
+                 sql.p, again);
 }
 
 #define MEANING(table)                                                                                                 \
@@ -378,8 +380,7 @@ static void refusals(void **state)
         {"(i = 1 AND i )", "filter.syntax", "filter: expected a comparison after the column at column 14, found ')'"},
         {"i > 1 AND l =)", "filter.syntax", "filter: expected a literal at column 14, found ')'"},
         {"i = l", "filter.syntax", "filter: expected a literal at column 5, found 'l'"},
-        {"1 = 1", "filter.syntax",
-         "filter: expected a column on one side of the comparison at column 5, found '1'"},
+        {"1 = 1", "filter.syntax", "filter: expected a column on one side of the comparison at column 5, found '1'"},
         {"1", "filter.syntax", "filter: expected a comparison with a column at column 2, found the end"},
         {"i = 1 i = 2", "filter.syntax", "filter: expected AND, OR or the end at column 7, found 'i'"},
         {"i = 1)", "filter.syntax", "filter: expected AND, OR or the end at column 6, found ')'"},
@@ -415,16 +416,19 @@ static void refusals(void **state)
          "filter: the literal 'abc' at column 5 does not fit column i (int): expected a whole number in the type's "
          "range"},
         {"n = '1.505'", "filter.type",
-         "filter: the literal '1.505' at column 5 does not fit column n (decimal(10,2)): expected a number with no more "
+         "filter: the literal '1.505' at column 5 does not fit column n (decimal(10,2)): expected a number with no "
+         "more "
          "digits than the type has"},
         {"s = 5", "filter.type",
          "filter: the literal 5 at column 5 does not fit column s (string): a number compares with numbers only; quote "
          "it if it is text"},
         {"date = 5", "filter.type",
-         "filter: the literal 5 at column 8 does not fit column date (date): a number compares with numbers only; quote "
+         "filter: the literal 5 at column 8 does not fit column date (date): a number compares with numbers only; "
+         "quote "
          "it if it is text"},
         {"i = TRUE", "filter.type",
-         "filter: the literal TRUE at column 5 does not fit column i (int): expected a whole number in the type's range"},
+         "filter: the literal TRUE at column 5 does not fit column i (int): expected a whole number in the type's "
+         "range"},
         {"i", "filter.syntax", "filter: expected a comparison after the column at column 2, found the end"},
         {"date = TIMESTAMP '2024-02-29 00:00:00'", "filter.type",
          "filter: the literal TIMESTAMP '2024-02-29 00:00:00' at column 8 does not fit column date (date): expected a "
@@ -441,13 +445,13 @@ static void refusals(void **state)
          "filter: the literal 'abc' at column 5 does not fit column x (binary): expected bytes of the type's length, "
          "X'0f'"},
         {"fx = X'00'", "filter.type",
-         "filter: the literal X'00' at column 6 does not fit column fx (fixed(2)): expected bytes of the type's length, "
+         "filter: the literal X'00' at column 6 does not fit column fx (fixed(2)): expected bytes of the type's "
+         "length, "
          "X'0f'"},
         {"d = 1e999", "filter.type",
          "filter: the literal 1e999 at column 5 does not fit column d (double): expected a number that a double can "
          "hold"},
-        {"i = 1e99999999999999999999", "filter.type",
-         "filter: the exponent of 1e99999999999999999999 is out of range"},
+        {"i = 1e99999999999999999999", "filter.type", "filter: the exponent of 1e99999999999999999999 is out of range"},
         {"i LIKE 'a'", "filter.type",
          "filter: the literal 'a' at column 8 does not fit column i (int): LIKE applies to text only"},
         {"s LIKE 5", "filter.type",

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c - the commands there are, and the way into them.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+
+static const struct lc_cli_command commands[] = {
+    {
+        .name = "changes",
+        .operand = "TABLE",
+        .summary = "print the change rows of a range of commits",
+        .about =
+            "Reads what changed in TABLE between two commits, both included, and prints one change row a line: the "
+            "kind "
+            "of change (insert, delete, update_before, update_after; update with --fold), the image before, the image "
+            "after, the commit and its time. The answer is exact or refused: never a guess, never a reread of the "
+            "whole "
+            "table. Nothing reaches standard output before the read has got well under way, nothing reaches FILE "
+            "before "
+            "it has succeeded.",
+        .examples =
+            {{"lakecdc changes ./orders --from 3", "everything from version 3 to the latest"},
+             {"lakecdc changes ./orders --from 2024-03-01 --fold --identity id --where \"total > 100\"",
+              "since that day, updates as one row, only those over 100"},
+             {"lakecdc changes s3://lake/orders --cursor \"$(cat c)\" --print-cursor --format parquet -o d.parquet",
+              "what is new since the last read, into a file"}},
+        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_SHAPE | LC_TAKES_LIMITS | LC_TAKES_ROWS,
+        .run = lc_cmd_changes,
+    },
+    {
+        .name = "plan",
+        .operand = "TABLE",
+        .summary = "show what a read would touch, commit by commit",
+        .about =
+            "Works out, before any row is read, which method each commit of the range needs and how many files, rows "
+            "and bytes that method will open; `pruned` counts the files that the filter rules out unread. What "
+            "`changes` would refuse is refused here, with the same words.",
+        .examples = {{"lakecdc plan ./orders", "every commit of the table"},
+                     {"lakecdc plan ./orders --from 10 --where \"day = '2024-03-01'\"", "what a filter saves"},
+                     {"lakecdc plan ./orders --json", "the same for a machine"}},
+        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_SHAPE | LC_TAKES_LIMITS | LC_TAKES_JSON,
+        .run = lc_cmd_plan,
+    },
+    {
+        .name = "probe",
+        .operand = "TABLE",
+        .summary = "say which backend serves a table, and why not the others",
+        .about = "Opens TABLE, asks each backend whether it can serve it, and prints the verdict: the backend that was "
+                 "chosen, why, and in each other's own words why not. Reads metadata only.",
+        .examples = {{"lakecdc probe ./orders", "a table in a folder"},
+                     {"lakecdc probe sc://localhost:15002 --table db.orders", "a table behind Spark Connect"},
+                     {"lakecdc probe ./orders --json", "the verdict for a machine"}},
+        .takes = LC_TAKES_TABLE | LC_TAKES_JSON,
+        .run = lc_cmd_probe,
+    },
+    {
+        .name = "verify",
+        .operand = "TABLE",
+        .summary = "check that rows before + changes = rows after",
+        .about =
+            "Reads the rows before the range, the changes in it and the rows at its end, and checks that the first "
+            "two make the third, as multisets. Memory does not grow with the table. When the check fails the exit "
+            "status is 13 and the message names the first commit that breaks it.",
+        .examples = {{"lakecdc verify ./orders", "the whole history"},
+                     {"lakecdc verify ./orders --from 10 --to 20", "a part of it"},
+                     {"lakecdc verify ./orders --json", "the counts for a machine"}},
+        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_LIMITS | LC_TAKES_JSON,
+        .run = lc_cmd_verify,
+    },
+    {
+        .name = "completion",
+        .operand = "SHELL",
+        .summary = "print completion for bash, zsh or fish",
+        .about = "Prints a script that completes the commands, options and option words of this lakecdc.",
+        .examples = {{"source <(lakecdc completion bash)", "in ~/.bashrc"},
+                     {"source <(lakecdc completion zsh)", "in ~/.zshrc, after compinit"},
+                     {"lakecdc completion fish > ~/.config/fish/completions/lakecdc.fish", "once"}},
+        .run = lc_cmd_completion,
+    },
+    {
+        .name = "help",
+        .operand = "[COMMAND]",
+        .summary = "print help, of one command if it is named",
+        .about = "Prints what lakecdc does, or what one of its commands does with examples and every option.",
+        .examples = {{"lakecdc help", "what there is"},
+                     {"lakecdc help changes", "one command"},
+                     {"lakecdc changes --help", "the same"}},
+        .run = lc_cmd_help,
+    },
+};
+
+const struct lc_cli_command *lc_cli_command_at(size_t i)
+{
+    return i < sizeof(commands) / sizeof(commands[0]) ? &commands[i] : NULL;
+}
+
+const struct lc_cli_command *lc_cli_command_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *word)
+{
+    struct lc_cli_nearest nearest = {.word = word};
+    const struct lc_cli_command *command;
+    for (size_t i = 0; (command = lc_cli_command_at(i)) != NULL; i++)
+        lc_cli_nearest_add(&nearest, command->name);
+    if (nearest.best)
+        return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.unknown_command", "there is no command '%s'; did you mean %s",
+                           word, nearest.best);
+    return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.unknown_command", "there is no command '%s'; see lakecdc help",
+                       word);
+}
+
+static int run_command(const struct lc_cli_command *command, int argc, char **argv)
+{
+    lcdc_error *error = NULL;
+    struct lc_cli_options options = {.limit = -1};
+    if (lcdc_request_new(&options.request, &error) != LCDC_OK)
+        return lc_cli_error(error);
+    int status = lc_cli_parse(command, argc, argv, &options);
+    if (status == LCDC_OK && options.help) {
+        options.word = command->name;
+        status = lc_cmd_help(&options);
+    } else if (status == LCDC_OK) {
+        status = command->run(&options);
+    }
+    lcdc_request_free(options.request);
+    return status;
+}
+
+static int run_words(int argc, char **argv)
+{
+    const struct lc_cli_options no_options = {.limit = -1};
+    const char *word = argc > 1 ? argv[1] : NULL;
+    if (!word)
+        return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.usage", "a command is needed; see lakecdc help");
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        return lc_cmd_help(&no_options);
+    if (strcmp(word, "--version") == 0)
+        return fprintf(stdout, "lakecdc %s\n", lcdc_version()) < 0 ? LCDC_IO : LCDC_OK;
+    const struct lc_cli_command *command = lc_cli_command_named(word);
+    return command ? run_command(command, argc - 2, argv + 2) : unknown_command(word);
+}
+
+/* What stdio could not write is a failure too, unless the reader left. */
+static int flush_output(int status)
+{
+    errno = 0;
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    if (!failed || status != LCDC_OK || errno == EPIPE)
+        return status;
+    char text[256];
+    return lc_cli_fail(LCDC_IO, "io.failed", "standard output: cannot be written: %s",
+                       strerror_r(errno, text, sizeof(text)));
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    (void)sigaction(SIGPIPE, &ignore, NULL); /* a write to it then says EPIPE */
+    return flush_output(run_words(argc, argv));
+}
