@@ -22,8 +22,7 @@ static bool is_alpha(char c)
 static size_t scheme_length(const char *text)
 {
     size_t n = 0;
-    while (is_alpha(text[n]) ||
-           (n && (strchr("+-.", text[n]) || (text[n] >= '0' && text[n] <= '9')) && text[n]))
+    while (is_alpha(text[n]) || (n && (strchr("+-.", text[n]) || (text[n] >= '0' && text[n] <= '9')) && text[n]))
         n++;
     return n > 1 && text[n] == ':' && text[n + 1] == '/' ? n : 0;
 }
@@ -103,8 +102,7 @@ static lcdc_status normalise_url(const char *text, size_t scheme, char **out, lc
     if (strncmp(rest, "//", 2) == 0) {
         size_t n = strcspn(rest + 2, "/");
         const char *at = memchr(rest + 2, '@', n);
-        if (at && memchr(rest + 2, ':',
-                         (size_t)(at - rest - 2))) /* the text is kept out of the message on purpose */
+        if (at && memchr(rest + 2, ':', (size_t)(at - rest - 2))) /* the text is kept out of the message on purpose */
             return lc_fail(err, LC_R_URL,
                            "a location of scheme %.*s has a user and a password in it; credentials come "
                            "from the environment",
@@ -125,8 +123,7 @@ lcdc_status lc_location_normalise(const char *text, char **out, lcdc_error **err
         return lc_fail(err, LC_R_URL, "the location is empty");
     if (strlen(text) > MAX_LOCATION / 2)
         return lc_fail(err, LC_R_URL, "the location has more than %d bytes", MAX_LOCATION / 2);
-    if (scheme == 0 && text[word.n] == ':' &&
-        (lc_str_is_nocase(word, "file") || lc_str_is_nocase(word, "s3")))
+    if (scheme == 0 && text[word.n] == ':' && (lc_str_is_nocase(word, "file") || lc_str_is_nocase(word, "s3")))
         return lc_fail(err, LC_R_URL, "\"%.200s\" has a scheme but no '/' after it", text);
     if (scheme == 0)
         return normalise_local(text, out, err);
@@ -165,16 +162,9 @@ static lcdc_status comparable(const char *text, char **out, lcdc_error **err)
 static const char *find_split(const char *rule)
 {
     for (const char *at = strchr(rule, '='); at; at = strchr(at + 1, '='))
-        if (lc_location_is_absolute(at + 1) || strncmp(at + 1, "./", 2) == 0 ||
-            strncmp(at + 1, "../", 3) == 0)
+        if (lc_location_is_absolute(at + 1) || strncmp(at + 1, "./", 2) == 0 || strncmp(at + 1, "../", 3) == 0)
             return at;
     return NULL;
-}
-
-static void rule_done(struct lc_path_rule *rule)
-{
-    lc_free(rule->from);
-    lc_free(rule->to);
 }
 
 lcdc_status lc_path_map_add(struct lc_path_map *map, const char *rule, lcdc_error **err)
@@ -182,28 +172,29 @@ lcdc_status lc_path_map_add(struct lc_path_map *map, const char *rule, lcdc_erro
     const char *split = find_split(rule);
     if (!split || split == rule)
         return lc_fail(err, LC_R_OPTION_VALUE,
-                       "a path rule has the form FROM=TO, where TO is an absolute location; found \"%.200s\"",
-                       rule);
-    LC_CLEANUP(rule_done) struct lc_path_rule made = {0};
-    LC_FREE char *from = lc_strndup(rule, (size_t)(split - rule));
-    LC_TRY_ALLOC(from);
-    LC_TRY(comparable(from, &made.from, err));
-    LC_TRY(lc_location_normalise(split + 1, &made.to, err));
+                       "a path rule has the form FROM=TO, where TO is an absolute location; found \"%.200s\"", rule);
+    LC_FREE char *spelled = lc_strndup(rule, (size_t)(split - rule));
+    LC_FREE char *from = NULL;
+    LC_FREE char *to = NULL;
+    LC_TRY_ALLOC(spelled);
+    LC_TRY(comparable(spelled, &from, err));
+    LC_TRY(lc_location_normalise(split + 1, &to, err));
     struct lc_path_rule *rules = lc_realloc(map->rules, map->n + 1, sizeof(*rules));
     LC_TRY_ALLOC(rules);
     map->rules = rules;
     size_t i = map->n++; /* longest first; among equals the one given first */
-    for (; i > 0 && strlen(rules[i - 1].from) < strlen(made.from); i--)
+    for (; i > 0 && strlen(rules[i - 1].from) < strlen(from); i--)
         rules[i] = rules[i - 1];
-    rules[i] = made;
-    made = (struct lc_path_rule){0};
+    rules[i] = (struct lc_path_rule){.from = lc_steal(from), .to = lc_steal(to)};
     return LCDC_OK;
 }
 
 void lc_path_map_done(struct lc_path_map *map)
 {
-    for (size_t i = 0; i < map->n; i++)
-        rule_done(&map->rules[i]);
+    for (size_t i = 0; i < map->n; i++) {
+        lc_free(map->rules[i].from);
+        lc_free(map->rules[i].to);
+    }
     lc_free(map->rules);
     *map = (struct lc_path_map){0};
 }
