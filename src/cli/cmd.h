@@ -10,13 +10,15 @@
 
 /* ---- commands ---- */
 
+/* What a command takes: groups of the option table, and flags of the command itself. */
 enum {
     LC_TAKES_TABLE = 1,
     LC_TAKES_RANGE = 2,
     LC_TAKES_SHAPE = 4,
     LC_TAKES_LIMITS = 8,
     LC_TAKES_ROWS = 16,
-    LC_TAKES_JSON = 32
+    LC_TAKES_JSON = 32,
+    LC_TAKES_COLOR = 64
 };
 
 struct lc_cli_options {
@@ -41,6 +43,8 @@ struct lc_cli_command {
 /** NULL past the end. */
 const struct lc_cli_command *lc_cli_command_at(size_t i);
 const struct lc_cli_command *lc_cli_command_named(const char *name);
+/** Says that there is none of that name. Returns the exit status. */
+int lc_cli_unknown_command(const char *name);
 
 int lc_cmd_changes(const struct lc_cli_options *options);
 int lc_cmd_completion(const struct lc_cli_options *options);

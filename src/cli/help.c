@@ -142,8 +142,5 @@ int lc_cmd_help(const struct lc_cli_options *options)
     if (!options->word)
         return print_overview();
     const struct lc_cli_command *command = lc_cli_command_named(options->word);
-    if (!command)
-        return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.unknown_command", "there is no command '%s'; see lakecdc help",
-                           options->word);
-    return print_command(command);
+    return command ? print_command(command) : lc_cli_unknown_command(options->word);
 }

@@ -20,16 +20,15 @@ static const struct lc_cli_command commands[] = {
             "of change (insert, delete, update_before, update_after; update with --fold), the image before, the image "
             "after, the commit and its time. The answer is exact or refused: never a guess, never a reread of the "
             "whole "
-            "table. Nothing reaches standard output before the read has got well under way, nothing reaches FILE "
-            "before "
-            "it has succeeded.",
-        .examples =
-            {{"lakecdc changes ./orders --from 3", "everything from version 3 to the latest"},
-             {"lakecdc changes ./orders --from 2024-03-01 --fold --identity id --where \"total > 100\"",
-              "since that day, updates as one row, only those over 100"},
-             {"lakecdc changes s3://lake/orders --cursor \"$(cat c)\" --print-cursor --format parquet -o d.parquet",
-              "what is new since the last read, into a file"}},
-        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_SHAPE | LC_TAKES_LIMITS | LC_TAKES_ROWS,
+            "table. Standard output stays empty until 16 MiB of rows are ready or the read is done; FILE appears when "
+            "the "
+            "read has succeeded.",
+        .examples = {{"lakecdc changes ./orders --from 3", "everything from version 3 to the latest"},
+                     {"lakecdc changes ./orders --from 2024-03-01 --fold --identity id --where \"total > 100\"",
+                      "since that day, updates as one row, only those over 100"},
+                     {"lakecdc changes ./orders --cursor \"$(cat at)\" --format parquet -o new.parquet",
+                      "what is new since an earlier read, as Parquet"}},
+        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_SHAPE | LC_TAKES_LIMITS | LC_TAKES_ROWS | LC_TAKES_COLOR,
         .run = lc_cmd_changes,
     },
     {
@@ -43,7 +42,7 @@ static const struct lc_cli_command commands[] = {
         .examples = {{"lakecdc plan ./orders", "every commit of the table"},
                      {"lakecdc plan ./orders --from 10 --where \"day = '2024-03-01'\"", "what a filter saves"},
                      {"lakecdc plan ./orders --json", "the same for a machine"}},
-        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_SHAPE | LC_TAKES_LIMITS | LC_TAKES_JSON,
+        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_SHAPE | LC_TAKES_LIMITS | LC_TAKES_JSON | LC_TAKES_COLOR,
         .run = lc_cmd_plan,
     },
     {
@@ -55,7 +54,7 @@ static const struct lc_cli_command commands[] = {
         .examples = {{"lakecdc probe ./orders", "a table in a folder"},
                      {"lakecdc probe sc://localhost:15002 --table db.orders", "a table behind Spark Connect"},
                      {"lakecdc probe ./orders --json", "the verdict for a machine"}},
-        .takes = LC_TAKES_TABLE | LC_TAKES_JSON,
+        .takes = LC_TAKES_TABLE | LC_TAKES_JSON | LC_TAKES_COLOR,
         .run = lc_cmd_probe,
     },
     {
@@ -107,17 +106,17 @@ const struct lc_cli_command *lc_cli_command_named(const char *name)
     return NULL;
 }
 
-static int unknown_command(const char *word)
+int lc_cli_unknown_command(const char *name)
 {
-    struct lc_cli_nearest nearest = {.word = word};
+    struct lc_cli_nearest nearest = {.word = name};
     const struct lc_cli_command *command;
     for (size_t i = 0; (command = lc_cli_command_at(i)) != NULL; i++)
         lc_cli_nearest_add(&nearest, command->name);
     if (nearest.best)
         return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.unknown_command", "there is no command '%s'; did you mean %s",
-                           word, nearest.best);
+                           name, nearest.best);
     return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.unknown_command", "there is no command '%s'; see lakecdc help",
-                       word);
+                       name);
 }
 
 static int run_command(const struct lc_cli_command *command, int argc, char **argv)
@@ -148,7 +147,7 @@ static int run_words(int argc, char **argv)
     if (strcmp(word, "--version") == 0)
         return fprintf(stdout, "lakecdc %s\n", lcdc_version()) < 0 ? LCDC_IO : LCDC_OK;
     const struct lc_cli_command *command = lc_cli_command_named(word);
-    return command ? run_command(command, argc - 2, argv + 2) : unknown_command(word);
+    return command ? run_command(command, argc - 2, argv + 2) : lc_cli_unknown_command(word);
 }
 
 /* What stdio could not write is a failure too, unless the reader left. */

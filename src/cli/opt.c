@@ -5,6 +5,7 @@
  * A flag of the library goes to lcdc_request_set() as it is, so that what a value may be is written down once. A switch
  * that begins with --no- sets its option to false.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cmd.h"
@@ -22,7 +23,7 @@ static const struct {
                 {"--output", "-o", "FILE", NULL, NULL, "Output",
                  "write to FILE; it appears under its name when the read has succeeded", NULL}},
     [LIMIT] = {LC_TAKES_ROWS, {"--limit", "-n", "N", NULL, NULL, "Output", "stop after N change rows", NULL}},
-    [COLOR] = {LC_TAKES_ROWS | LC_TAKES_JSON,
+    [COLOR] = {LC_TAKES_COLOR,
                {"--color", NULL, "WHEN", "auto always never", "auto", "Output",
                 "colours: auto (on a terminal, unless NO_COLOR is set), always or never", NULL}},
     [QUIET] = {LC_TAKES_ROWS, {"--quiet", "-q", NULL, NULL, NULL, "Output", "no progress bar and no remarks", NULL}},
@@ -126,6 +127,17 @@ static lcdc_status bad_value(const char *flag, const char *value, const char *ex
                        expected);
 }
 
+static lcdc_status bad_word(const struct lc_cli_flag *flag, const char *value)
+{
+    char list[256] = "";
+    size_t n = 0;
+    for (const char *p = flag->words; *p && n < sizeof(list) - 8; p++) {
+        const char *separator = strchr(p + 1, ' ') ? ", " : " or ";
+        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s", *p == ' ' ? separator : (const char[]){*p, 0});
+    }
+    return bad_value(flag->flag, value, list);
+}
+
 static lcdc_status parse_count(const char *flag, const char *text, int64_t *out)
 {
     int64_t value = 0;
@@ -145,7 +157,7 @@ static lcdc_status set_own(const struct lc_cli_flag *flag, const char *value, st
     while (strcmp(own_flags[own].flag.flag, flag->flag) != 0)
         own++;
     if (flag->words && !is_among(flag->words, value))
-        return bad_value(flag->flag, value, flag->words);
+        return bad_word(flag, value);
     switch (own) {
     case FORMAT:
         out->format = value;

@@ -92,10 +92,13 @@ static size_t distance(const char *a, const char *b)
     return row[m];
 }
 
+/* A beginning is as near as one letter off; dashes do not count towards how much may differ. */
 void lc_cli_nearest_add(struct lc_cli_nearest *nearest, const char *candidate)
 {
-    size_t d = distance(nearest->word, candidate), near = strlen(nearest->word) / 2;
-    if (d <= (near < 2 ? 2 : near) && (!nearest->best || d < nearest->distance)) {
+    size_t n = strlen(nearest->word), letters = n - strspn(nearest->word, "-");
+    bool is_beginning = letters > 1 && strncmp(candidate, nearest->word, n) == 0;
+    size_t d = is_beginning ? 1 : distance(nearest->word, candidate);
+    if (d <= (letters + 1) / 3 + (letters > 2) && d <= 3 && (!nearest->best || d < nearest->distance)) {
         nearest->best = candidate;
         nearest->distance = d;
     }
