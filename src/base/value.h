@@ -32,8 +32,9 @@ bool lc_value_equal(const struct lc_value *a, const struct lc_value *b);
 /**
  * Reads text as a value of `type`: "12", "1.50", "true", "2024-02-29", "2024-02-29 12:00:00.123456+02:00" (blank or T;
  * offset or Z allowed where the type has a zone, else refused; a zone-less text means UTC), plain text for strings and
- * uuid 8-4-4-4-12. Digits beyond the type's precision are refused, not rounded. `arena` keeps string bytes when given,
- * else they are borrowed from `text`. False when the text is not of the form or out of range.
+ * uuid 8-4-4-4-12. Digits beyond the type's precision are refused, not rounded, unless they are zeros. `arena` keeps
+ * string bytes when given, else they are borrowed from `text`; a uuid needs it. False when the text is not of the form
+ * or out of range, or memory is short.
  */
 bool lc_value_parse(struct lc_type type, struct lc_str text, struct lc_arena *arena, struct lc_value *out);
 
@@ -48,7 +49,7 @@ struct lc_value *lc_value_dup(struct lc_arena *arena, const struct lc_value *val
 
 /** Decimal text of an unscaled number at a scale, e.g. (-150, 2) -> "-1.50". Appended. */
 void lc_decimal_print(struct lc_buf *buf, lc_i128 unscaled, int scale);
-/** Reads decimal text at exactly `scale`; false when it has more digits than precision or scale allow. */
+/** Reads decimal text, also with an exponent, at `scale`; false when it has more digits than that or precision allow. */
 bool lc_decimal_parse(struct lc_str text, int precision, int scale, lc_i128 *out);
 lc_i128 lc_pow10(int n); /* 0 <= n <= 38 */
 
