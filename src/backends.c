@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * backends.c - the registry: every backend, best first. A new one is a folder and a line here.
+ */
+#include "core/backend.h"
+#include "delta/backend.h"
+
+const struct lc_backend *const lc_backends[] = {
+    &lc_delta_backend,
+    NULL,
+};

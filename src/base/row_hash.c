@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Column at a time: each row carries two 64-bit accumulators, and every value is mixed into both. The steps are
+ * bijective in the state, so two rows can only collide through both accumulators at once.
+ */
+#include "base/row_hash.h"
+
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <xxhash.h>
+
+#define K1 0x9E3779B97F4A7C15u
+#define K2 0xC2B2AE3D27D4EB4Fu
+#define K3 0xD6E8FEB86659FD93u
+#define NULL_MARK 0xA0761D6478BD642Fu
+
+static struct lc_hash process_seed(void)
+{
+    static _Atomic uint64_t seed[2];
+    static _Atomic int ready;
+    if (!ready) {
+        uint64_t drawn[2];
+        if (getrandom(drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn)) {
+            struct timespec now;
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            drawn[0] = (uint64_t)now.tv_nsec * K1;
+            drawn[1] = (uint64_t)now.tv_sec * K2 ^ (uint64_t)(uintptr_t)&now;
+        }
+        uint64_t none = 0;
+        /* two threads may draw at once; whoever stores first wins, word by word */
+        (void)__atomic_compare_exchange_n((uint64_t *)&seed[0], &none, drawn[0] | 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        none = 0;
+        (void)__atomic_compare_exchange_n((uint64_t *)&seed[1], &none, drawn[1] | 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        ready = 1;
+    }
+    return (struct lc_hash){seed[0], seed[1]};
+}
+
+static inline void mix(struct lc_hash *h, uint64_t x, uint64_t y)
+{
+    uint64_t a = (h->a ^ x) * K1;
+    uint64_t b = ((h->b << 29 | h->b >> 35) + y) * K2;
+    a ^= a >> 32;
+    b ^= b >> 29;
+    h->a = a * K3;
+    h->b = (b ^ h->a >> 31) * K1;
+}
+
+static uint64_t double_bits(double value)
+{
+    uint64_t bits;
+    if (value != value)
+        return 0x7FF8000000000000u;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static lcdc_status hash_column(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n,
+                               struct lc_hash *h, lcdc_error **err);
+
+#define EACH_VALUE(ctype, expression)                                                                                  \
+    do {                                                                                                               \
+        const ctype *values = (const ctype *)array->buffers[1] + array->offset + first;                                \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            if (lc_array_is_null(array, first + i)) {                                                                  \
+                mix(&h[i], NULL_MARK, NULL_MARK);                                                                      \
+                continue;                                                                                              \
+            }                                                                                                          \
+            ctype v = values[i];                                                                                       \
+            uint64_t x = (expression);                                                                                 \
+            mix(&h[i], x, x);                                                                                          \
+        }                                                                                                              \
+    } while (0)
+
+static void hash_bytes(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n, struct lc_hash *h)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (lc_array_is_null(array, first + i)) {
+            mix(&h[i], NULL_MARK, NULL_MARK);
+            continue;
+        }
+        struct lc_str s = lc_array_str(array, field->type.kind, field->type.length, first + i);
+        XXH128_hash_t v = XXH3_128bits(s.p, s.n);
+        mix(&h[i], v.low64, v.high64);
+    }
+}
+
+static void hash_decimals(const struct ArrowArray *array, int64_t first, int64_t n, struct lc_hash *h)
+{
+    const uint64_t *values = (const uint64_t *)array->buffers[1] + 2 * (array->offset + first);
+    for (int64_t i = 0; i < n; i++)
+        if (lc_array_is_null(array, first + i))
+            mix(&h[i], NULL_MARK, NULL_MARK);
+        else
+            mix(&h[i], values[2 * i], values[2 * i + 1] ^ values[2 * i] * K2);
+}
+
+/* Lists fold their elements in order; maps add their entries up, so that order does not count. */
+static lcdc_status hash_list(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n,
+                             struct lc_hash *h, lcdc_error **err)
+{
+    const int32_t *offsets = (const int32_t *)array->buffers[1] + array->offset + first;
+    bool is_map = field->type.kind == LC_TYPE_MAP;
+    int64_t begin = n ? offsets[0] : 0, count = n ? offsets[n] - begin : 0;
+    LC_FREE struct lc_hash *items = lc_alloc((size_t)count * sizeof(*items));
+    LC_TRY_ALLOC(items);
+    for (int64_t k = 0; k < count; k++)
+        items[k] = process_seed();
+    if (is_map) {
+        const struct ArrowArray *entries = array->children[0];
+        for (int c = 0; c < 2; c++)
+            LC_TRY(hash_column(&field->children[c], entries->children[c], entries->offset + begin, count, items, err));
+    } else {
+        LC_TRY(hash_column(&field->children[0], array->children[0], begin, count, items, err));
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (lc_array_is_null(array, first + i)) {
+            mix(&h[i], NULL_MARK, NULL_MARK);
+            continue;
+        }
+        struct lc_hash sum = {0, 0};
+        mix(&h[i], (uint64_t)(offsets[i + 1] - offsets[i]), K3);
+        for (int64_t k = offsets[i] - begin; k < offsets[i + 1] - begin; k++) {
+            if (is_map) {
+                sum.a += items[k].a;
+                sum.b += items[k].b;
+            } else {
+                mix(&h[i], items[k].a, items[k].b);
+            }
+        }
+        if (is_map)
+            mix(&h[i], sum.a, sum.b);
+    }
+    return LCDC_OK;
+}
+
+static lcdc_status hash_column(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n,
+                               struct lc_hash *h, lcdc_error **err)
+{
+    if (n == 0)
+        return LCDC_OK;
+    switch (field->type.kind) {
+    case LC_TYPE_NULL:
+        for (int64_t i = 0; i < n; i++)
+            mix(&h[i], NULL_MARK, NULL_MARK);
+        return LCDC_OK;
+    case LC_TYPE_BOOL:
+        for (int64_t i = 0; i < n; i++) {
+            bool is_null = lc_array_is_null(array, first + i);
+            uint64_t x = is_null ? NULL_MARK : lc_bit(array->buffers[1], array->offset + first + i);
+            mix(&h[i], x, x);
+        }
+        return LCDC_OK;
+    case LC_TYPE_INT8:
+        EACH_VALUE(int8_t, (uint64_t)v);
+        return LCDC_OK;
+    case LC_TYPE_INT16:
+        EACH_VALUE(int16_t, (uint64_t)v);
+        return LCDC_OK;
+    case LC_TYPE_INT32:
+    case LC_TYPE_DATE:
+        EACH_VALUE(int32_t, (uint64_t)v);
+        return LCDC_OK;
+    case LC_TYPE_INT64:
+    case LC_TYPE_TIME:
+    case LC_TYPE_TIMESTAMP_TZ:
+    case LC_TYPE_TIMESTAMP:
+    case LC_TYPE_TIMESTAMP_NS_TZ:
+    case LC_TYPE_TIMESTAMP_NS:
+        EACH_VALUE(int64_t, (uint64_t)v);
+        return LCDC_OK;
+    case LC_TYPE_FLOAT:
+        EACH_VALUE(float, double_bits((double)v));
+        return LCDC_OK;
+    case LC_TYPE_DOUBLE:
+        EACH_VALUE(double, double_bits(v));
+        return LCDC_OK;
+    case LC_TYPE_DECIMAL:
+        hash_decimals(array, first, n, h);
+        return LCDC_OK;
+    case LC_TYPE_STRING:
+    case LC_TYPE_BINARY:
+    case LC_TYPE_FIXED:
+    case LC_TYPE_UUID:
+        hash_bytes(field, array, first, n, h);
+        return LCDC_OK;
+    case LC_TYPE_STRUCT:
+        /* a null struct and a struct of nulls differ by the flag; children of a null struct are hashed as they stand,
+           so their bytes must not count: they are masked by hashing from a copy of the state */
+        for (int64_t i = 0; i < n; i++)
+            mix(&h[i], lc_array_is_null(array, first + i) ? NULL_MARK : K3, K1);
+        if (array->null_count != 0) {
+            LC_FREE struct lc_hash *saved = lc_alloc((size_t)n * sizeof(*saved));
+            LC_TRY_ALLOC(saved);
+            memcpy(saved, h, (size_t)n * sizeof(*saved));
+            for (size_t c = 0; c < field->n_children; c++)
+                LC_TRY(hash_column(&field->children[c], array->children[c], array->offset + first, n, h, err));
+            for (int64_t i = 0; i < n; i++)
+                if (lc_array_is_null(array, first + i))
+                    h[i] = saved[i];
+            return LCDC_OK;
+        }
+        for (size_t c = 0; c < field->n_children; c++)
+            LC_TRY(hash_column(&field->children[c], array->children[c], array->offset + first, n, h, err));
+        return LCDC_OK;
+    case LC_TYPE_LIST:
+    case LC_TYPE_MAP:
+        return hash_list(field, array, first, n, h, err);
+    case LC_TYPE_COUNT:
+        break;
+    }
+    return lc_fail(err, LC_R_INTERNAL, "row hash: type %d", (int)field->type.kind);
+}
+
+lcdc_status lc_row_hash(const struct lc_field *schema, const struct ArrowArray *rows, size_t n_columns,
+                        const size_t *columns, struct lc_hash *out, lcdc_error **err)
+{
+    struct lc_hash seed = process_seed();
+    int64_t n = rows->length;
+    if (!columns)
+        n_columns = schema->n_children;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = seed;
+    for (size_t k = 0; k < n_columns; k++) {
+        size_t c = columns ? columns[k] : k;
+        LC_TRY(hash_column(&schema->children[c], rows->children[c], rows->offset, n, out, err));
+    }
+    return LCDC_OK;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - what a read would touch, commit by commit. */
+#include <inttypes.h>
+
+#include "core/reading.h"
+
+struct lcdc_plan {
+    size_t n, cap;
+    lcdc_plan_commit *commits;
+    char *json;
+};
+
+static lcdc_status add_commit(lcdc_plan *plan, const lcdc_plan_commit *commit, lcdc_error **err)
+{
+    if (plan->n == plan->cap) {
+        size_t cap = plan->cap ? plan->cap * 2 : 64;
+        lcdc_plan_commit *commits = lc_realloc(plan->commits, cap, sizeof(*commits));
+        if (!commits) {
+            lc_free((char *)(uintptr_t)commit->detail);
+            return lc_fail_oom(err);
+        }
+        plan->commits = commits;
+        plan->cap = cap;
+    }
+    plan->commits[plan->n++] = *commit;
+    return LCDC_OK;
+}
+
+static lcdc_status collect(lcdc_plan *plan, struct lc_reading *reading, lcdc_error **err)
+{
+    for (;;) {
+        lcdc_plan_commit commit = {0};
+        bool more = false;
+        LC_TRY(reading->read->ops->plan_next(reading->read, &reading->shape, &commit, &more, err));
+        if (!more)
+            return LCDC_OK;
+        LC_TRY(add_commit(plan, &commit, err));
+    }
+}
+
+static void print_commit(const lcdc_plan_commit *c, struct lc_buf *json)
+{
+    lc_buf_printf(json, "{\"snapshot\":%" PRId64 ",\"ts_us\":", c->snapshot);
+    if (c->ts_us == INT64_MIN)
+        lc_buf_text(json, "null");
+    else
+        lc_buf_printf(json, "%" PRId64, c->ts_us);
+    lc_buf_printf(json, ",\"method\":\"%s\",\"detail\":", c->method);
+    lc_buf_json_string(json, lc_str_of(c->detail));
+    lc_buf_printf(json, ",\"files\":%" PRId64 ",\"files_pruned\":%" PRId64 ",\"rows\":%" PRId64 ",\"bytes\":%" PRId64 "}", c->files,
+                  c->files_pruned, c->rows, c->bytes);
+}
+
+static lcdc_status print_plan(lcdc_plan *plan, const struct lc_read *read, const char *backend, lcdc_error **err)
+{
+    struct lc_buf json;
+    lc_buf_init(&json, LC_BUF_MAX);
+    lc_buf_printf(&json, "{\"backend\":\"%s\",\"format\":\"%s\",\"table_id\":", backend, read->format);
+    lc_buf_json_string(&json, lc_str_of(read->table_id));
+    lc_buf_text(&json, ",\"commits\":[");
+    for (size_t i = 0; i < plan->n; i++) {
+        if (i)
+            lc_buf_char(&json, ',');
+        print_commit(&plan->commits[i], &json);
+    }
+    lc_buf_text(&json, "]}");
+    plan->json = lc_buf_take(&json);
+    LC_TRY_ALLOC(plan->json);
+    return LCDC_OK;
+}
+
+static lcdc_status fill(lcdc_plan *plan, lcdc_source *source, const lcdc_request *request, lcdc_error **err)
+{
+    LC_CLEANUP(lc_reading_freep) struct lc_reading *reading = NULL;
+    LC_TRY(lc_reading_open(source, request, true, &reading, err));
+    LC_TRY(collect(plan, reading, err));
+    return print_plan(plan, reading->read, lc_source_backend(source)->name, err);
+}
+
+lcdc_status lcdc_plan_new(lcdc_source *source, const lcdc_request *request, lcdc_plan **out, lcdc_error **err)
+{
+    if (!source || !request || !out)
+        return lc_fail(err, LC_R_OPTION_VALUE, "lcdc_plan_new: a source, a request and an output are needed");
+    lcdc_plan *plan = lc_calloc(1, sizeof(*plan));
+    LC_TRY_ALLOC(plan);
+    lcdc_status status = fill(plan, source, request, err);
+    if (status == LCDC_OK)
+        *out = plan;
+    else
+        lcdc_plan_free(plan);
+    return status;
+}
+
+size_t lcdc_plan_commit_count(const lcdc_plan *plan)
+{
+    return plan ? plan->n : 0;
+}
+
+const lcdc_plan_commit *lcdc_plan_commit_at(const lcdc_plan *plan, size_t i)
+{
+    return plan && i < plan->n ? &plan->commits[i] : NULL;
+}
+
+const char *lcdc_plan_json(const lcdc_plan *plan)
+{
+    return plan ? plan->json : "{}";
+}
+
+void lcdc_plan_free(lcdc_plan *plan)
+{
+    if (!plan)
+        return;
+    for (size_t i = 0; i < plan->n; i++)
+        lc_free((char *)(uintptr_t)plan->commits[i].detail);
+    lc_free(plan->commits);
+    lc_free(plan->json);
+    lc_free(plan);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reading_stages.c - the two stages that hold nothing back: filter and concatenation. */
+#include "core/reading.h"
+
+/* ---- filter ---- */
+
+struct filter_stage {
+    struct lc_change_stream stream;
+    struct lc_change_stream *below;
+    const struct lc_expr *filter;
+    const struct lc_field *columns;
+};
+
+static lcdc_status filter_batch(const struct filter_stage *self, struct lc_change_batch *batch, lcdc_error **err)
+{
+    int64_t kept = 0, n = batch->n;
+    LC_FREE uint8_t *mask = lc_alloc((size_t)n);
+    LC_TRY_ALLOC(mask);
+    LC_TRY(lc_filter_eval(self->filter, &batch->images, mask, err));
+    for (int64_t i = 0; i < n; i++) {
+        if (!mask[i])
+            continue;
+        if (batch->ops)
+            batch->ops[kept] = batch->ops[i];
+        if (batch->row_ids)
+            batch->row_ids[kept] = batch->row_ids[i];
+        kept++;
+    }
+    if (kept == n)
+        return LCDC_OK;
+    LC_ARRAY struct ArrowArray left = {0};
+    LC_TRY(lc_array_filter(self->columns, &batch->images, mask, &left, err));
+    lc_array_move(&left, &batch->images);
+    batch->n = kept;
+    return LCDC_OK;
+}
+
+static lcdc_status filter_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more, lcdc_error **err)
+{
+    struct filter_stage *self = (struct filter_stage *)stream;
+    for (;;) {
+        LC_TRY(lc_change_next(self->below, out, more, err));
+        lcdc_status status = *more && out->n ? filter_batch(self, out, err) : LCDC_OK;
+        if (status != LCDC_OK) {
+            lc_change_batch_done(out);
+            return status;
+        }
+        if (!*more || out->n || out->ends_commit)
+            return LCDC_OK;
+        lc_change_batch_done(out);
+    }
+}
+
+static void filter_release(struct lc_change_stream *stream)
+{
+    struct filter_stage *self = (struct filter_stage *)stream;
+    lc_change_stream_free(self->below);
+    lc_free(self);
+}
+
+lcdc_status lc_stage_filter(struct lc_change_stream *take_below, const struct lc_expr *filter, const struct lc_field *columns,
+                            struct lc_change_stream **out, lcdc_error **err)
+{
+    static const struct lc_change_stream_ops ops = {filter_next, filter_release};
+    struct filter_stage *self = lc_calloc(1, sizeof(*self));
+    if (!self) {
+        lc_change_stream_free(take_below);
+        return lc_fail_oom(err);
+    }
+    *self = (struct filter_stage){.stream.ops = &ops, .below = take_below, .filter = filter, .columns = columns};
+    *out = &self->stream;
+    return LCDC_OK;
+}
+
+/* ---- concatenation ---- */
+
+struct concat_stage {
+    struct lc_change_stream stream;
+    struct lc_change_stream *below[2];
+    int at;
+};
+
+static lcdc_status concat_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more, lcdc_error **err)
+{
+    struct concat_stage *self = (struct concat_stage *)stream;
+    for (; self->at < 2; self->at++) {
+        LC_TRY(lc_change_next(self->below[self->at], out, more, err));
+        if (*more)
+            return LCDC_OK;
+    }
+    *more = false;
+    return LCDC_OK;
+}
+
+static void concat_release(struct lc_change_stream *stream)
+{
+    struct concat_stage *self = (struct concat_stage *)stream;
+    lc_change_stream_free(self->below[0]);
+    lc_change_stream_free(self->below[1]);
+    lc_free(self);
+}
+
+lcdc_status lc_stage_concat(struct lc_change_stream *take_first, struct lc_change_stream *take_second,
+                            struct lc_change_stream **out, lcdc_error **err)
+{
+    static const struct lc_change_stream_ops ops = {concat_next, concat_release};
+    struct concat_stage *self = lc_calloc(1, sizeof(*self));
+    if (!self) {
+        lc_change_stream_free(take_first);
+        lc_change_stream_free(take_second);
+        return lc_fail_oom(err);
+    }
+    *self = (struct concat_stage){.stream.ops = &ops, .below = {take_first, take_second}};
+    *out = &self->stream;
+    return LCDC_OK;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/source.h"
+
+#include <string.h>
+
+const struct lc_backend *lc_source_backend(const lcdc_source *source)
+{
+    return lc_backends[source->at];
+}
+
+/* ---- verdict ---- */
+
+const char *lcdc_verdict_chosen(const lcdc_verdict *verdict)
+{
+    return verdict ? verdict->chosen : NULL;
+}
+
+const char *lcdc_verdict_reason(const lcdc_verdict *verdict)
+{
+    return verdict && verdict->reason ? verdict->reason : "";
+}
+
+bool lcdc_verdict_fell_back(const lcdc_verdict *verdict)
+{
+    return verdict && verdict->fell_back;
+}
+
+size_t lcdc_verdict_candidate_count(const lcdc_verdict *verdict)
+{
+    return verdict ? verdict->n_candidates : 0;
+}
+
+static const struct lc_candidate *candidate_at(const lcdc_verdict *verdict, size_t i)
+{
+    return verdict && i < verdict->n_candidates ? &verdict->candidates[i] : NULL;
+}
+
+const char *lcdc_verdict_candidate_name(const lcdc_verdict *verdict, size_t i)
+{
+    const struct lc_candidate *candidate = candidate_at(verdict, i);
+    return candidate ? candidate->name : NULL;
+}
+
+bool lcdc_verdict_candidate_usable(const lcdc_verdict *verdict, size_t i)
+{
+    const struct lc_candidate *candidate = candidate_at(verdict, i);
+    return candidate && candidate->usable;
+}
+
+const char *lcdc_verdict_candidate_reason(const lcdc_verdict *verdict, size_t i)
+{
+    const struct lc_candidate *candidate = candidate_at(verdict, i);
+    return candidate && candidate->reason ? candidate->reason : "";
+}
+
+const char *lcdc_verdict_json(const lcdc_verdict *verdict)
+{
+    return verdict && verdict->json ? verdict->json : "{}";
+}
+
+static void json_text(struct lc_buf *json, const char *key, const char *value)
+{
+    lc_buf_printf(json, ",\"%s\":", key);
+    if (value)
+        lc_buf_json_string(json, lc_str_of(value));
+    else
+        lc_buf_text(json, "null");
+}
+
+/* "4.2" of "4.2.1"; empty when the version is not known or of another form. */
+static struct lc_str major_minor(const char *version)
+{
+    const char *dot = version ? strchr(version, '.') : NULL;
+    size_t n = dot ? (size_t)(dot - version) + 1 + strspn(dot + 1, "0123456789") : 0;
+    return (struct lc_str){version, n};
+}
+
+static void verdict_json(const struct lcdc_verdict *verdict, struct lc_buf *json)
+{
+    const char *server = NULL, *format = NULL;
+    bool expected = false, native = false;
+    for (size_t i = 0; i < verdict->n_candidates; i++) {
+        const struct lc_candidate *c = &verdict->candidates[i];
+        server = c->server_version ? c->server_version : server;
+        expected = expected || c->native_expected;
+        native = native || (c->usable && strcmp(c->name, "spark_native") == 0);
+        if (c->usable && !format)
+            format = c->format;
+    }
+    lc_buf_text(json, "{\"chosen\":");
+    if (verdict->chosen)
+        lc_buf_json_string(json, lc_str_of(verdict->chosen));
+    else
+        lc_buf_text(json, "null");
+    json_text(json, "format", format);
+    json_text(json, "server_version", server);
+    struct lc_str short_version = major_minor(server);
+    lc_buf_text(json, ",\"server_major_minor\":");
+    if (short_version.n)
+        lc_buf_json_string(json, short_version);
+    else
+        lc_buf_text(json, "null");
+    lc_buf_printf(json, ",\"native_expected\":%s,\"native_usable\":%s,\"fell_back\":%s", expected ? "true" : "false",
+                  native ? "true" : "false", verdict->fell_back ? "true" : "false");
+    json_text(json, "reason", verdict->reason);
+    lc_buf_text(json, ",\"candidates\":[");
+    for (size_t i = 0; i < verdict->n_candidates; i++) {
+        const struct lc_candidate *c = &verdict->candidates[i];
+        lc_buf_printf(json, "%s{\"name\":\"%s\",\"usable\":%s", i ? "," : "", c->name, c->usable ? "true" : "false");
+        json_text(json, "format", c->format);
+        json_text(json, "reason", c->reason ? c->reason : "");
+        lc_buf_char(json, '}');
+    }
+    lc_buf_text(json, "]}");
+}
+
+/* Puts chosen, fell_back, reason and the JSON text together from the candidates. */
+static lcdc_status settle_verdict(lcdc_source *source, bool is_open, lcdc_error **err)
+{
+    struct lcdc_verdict *verdict = &source->verdict;
+    struct lc_buf reason, json;
+    lc_buf_init(&reason, 1 << 16);
+    lc_buf_init(&json, 1 << 18);
+    verdict->chosen = is_open ? lc_source_backend(source)->name : NULL;
+    verdict->fell_back = false;
+    for (size_t i = 0; i < verdict->n_candidates; i++) {
+        const struct lc_candidate *c = &verdict->candidates[i];
+        if (is_open && i == source->at) {
+            lc_buf_printf(&reason, "%s%s: %s", reason.n ? "; " : "", c->name, c->reason ? c->reason : "");
+            continue;
+        }
+        if (c->usable || c->absent || (is_open && i > source->at))
+            continue;
+        verdict->fell_back = verdict->fell_back || (is_open && i < source->at);
+        lc_buf_printf(&reason, "%s%s cannot: %s", reason.n ? "; " : "", c->name, c->reason ? c->reason : "");
+    }
+    lc_free(verdict->reason);
+    verdict->reason = lc_buf_take(&reason);
+    LC_TRY_ALLOC(verdict->reason);
+    verdict_json(verdict, &json);
+    lc_free(verdict->json);
+    verdict->json = lc_buf_take(&json);
+    LC_TRY_ALLOC(verdict->json);
+    return LCDC_OK;
+}
+
+/* ---- choosing ---- */
+
+static lcdc_status probe_all(lcdc_source *source, lcdc_error **err)
+{
+    const char *via = source->request->via;
+    bool known = !via;
+    struct lcdc_verdict *verdict = &source->verdict;
+    for (size_t i = 0; lc_backends[i] && i < LC_MAX_BACKENDS; i++) {
+        struct lc_candidate *candidate = &verdict->candidates[verdict->n_candidates++];
+        if (via && strcmp(via, lc_backends[i]->name) != 0)
+            *candidate = (struct lc_candidate){.absent = true, .reason = "another backend was asked for"};
+        else
+            LC_TRY(lc_backends[i]->probe(source->request, &source->arena, candidate, err));
+        known = known || strcmp(via, lc_backends[i]->name) == 0;
+        candidate->name = lc_backends[i]->name;
+    }
+    return known ? LCDC_OK : lc_fail(err, LC_R_OPTION_VALUE, "via: there is no backend '%s'", via);
+}
+
+static lcdc_status no_backend(lcdc_source *source, lcdc_error **err)
+{
+    bool all_absent = true;
+    struct lc_buf text;
+    lc_buf_init(&text, 1 << 14);
+    for (size_t i = 0; i < source->verdict.n_candidates; i++) {
+        const struct lc_candidate *c = &source->verdict.candidates[i];
+        all_absent = all_absent && c->absent;
+        if (c->reason && (!c->absent || !source->request->via))
+            lc_buf_printf(&text, "%s%s%s%s", text.n ? "; " : "", c->absent ? "" : c->name, c->absent ? "" : ": ", c->reason);
+    }
+    LC_FREE char *reasons = lc_buf_take(&text);
+    LC_TRY_ALLOC(reasons);
+    return lc_fail(err, all_absent ? LC_R_TABLE_MISSING : LC_R_NO_BACKEND, all_absent ? "no table at %s: %s" : "%s cannot be read: %s",
+                   source->request->table, reasons);
+}
+
+/* Opens the first usable backend from source->at on; those that do not open are noted and passed over. */
+static lcdc_status open_next(lcdc_source *source, lcdc_error **err)
+{
+    for (; source->at < source->verdict.n_candidates; source->at++) {
+        struct lc_candidate *candidate = &source->verdict.candidates[source->at];
+        const struct lc_backend *backend = lc_backends[source->at];
+        LC_ERROR lcdc_error *problem = NULL;
+        if (!candidate->usable)
+            continue;
+        lcdc_status status = backend->open(source->request, &source->handle, &problem);
+        if (status == LCDC_OK)
+            return settle_verdict(source, true, err);
+        if (!backend->may_fall_back) {
+            if (err)
+                *err = lc_steal(problem);
+            return status;
+        }
+        candidate->usable = false;
+        candidate->reason = lc_arena_strdup(&source->arena, lcdc_error_message(problem));
+    }
+    (void)settle_verdict(source, false, NULL);
+    return no_backend(source, err);
+}
+
+lcdc_status lc_source_fall_back(lcdc_source *source, lcdc_error *take_problem, lcdc_error **err)
+{
+    LC_ERROR lcdc_error *problem = take_problem;
+    struct lc_candidate *candidate = &source->verdict.candidates[source->at];
+    lc_source_backend(source)->close(source->handle);
+    source->handle = NULL;
+    candidate->usable = false;
+    candidate->reason = lc_arena_strdup(&source->arena, lcdc_error_message(problem));
+    source->at++;
+    return open_next(source, err);
+}
+
+lcdc_status lcdc_source_open(const lcdc_request *request, lcdc_source **out, lcdc_error **err)
+{
+    if (!request || !out)
+        return lc_fail(err, LC_R_OPTION_VALUE, "lcdc_source_open: a request and an output are needed");
+    if (!request->table || !*request->table)
+        return lc_fail(err, LC_R_OPTION_VALUE, "no table was named");
+    lcdc_source *source = lc_calloc(1, sizeof(*source));
+    LC_TRY_ALLOC(source);
+    lcdc_status status = lc_request_dup(request, &source->request, err);
+    if (status == LCDC_OK)
+        status = probe_all(source, err);
+    if (status == LCDC_OK)
+        status = open_next(source, err);
+    if (status == LCDC_OK)
+        *out = source;
+    else
+        lcdc_source_free(source);
+    return status;
+}
+
+const lcdc_verdict *lcdc_source_verdict(const lcdc_source *source)
+{
+    return source ? &source->verdict : NULL;
+}
+
+void lcdc_source_free(lcdc_source *source)
+{
+    if (!source)
+        return;
+    if (source->handle)
+        lc_source_backend(source)->close(source->handle);
+    lc_free(source->verdict.reason);
+    lc_free(source->verdict.json);
+    lcdc_request_free(source->request);
+    lc_arena_done(&source->arena);
+    lc_free(source);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "delta/log.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "delta/action.h"
+
+enum { VERSION_DIGITS = 20, PART_DIGITS = 10, CACHE_BYTES = 32 * 1024 * 1024 };
+
+static bool take_digits(struct lc_str *name, size_t n, int64_t *out)
+{
+    if (name->n < n || !lc_parse_i64((struct lc_str){name->p, n}, out) || name->p[0] == '-')
+        return false;
+    *name = (struct lc_str){name->p + n, name->n - n};
+    return true;
+}
+
+static bool take_text(struct lc_str *name, const char *text)
+{
+    if (!lc_str_starts(*name, text))
+        return false;
+    size_t n = strlen(text);
+    *name = (struct lc_str){name->p + n, name->n - n};
+    return true;
+}
+
+/* ---- commits ---- */
+
+/* Spark's reader makes file times rise before it uses them, so that a copied log still has an order (its
+   DeltaHistoryManager; the protocol is silent). */
+static void make_monotonic(struct lc_delta_log *log)
+{
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < log->n_commits; i++) {
+        int64_t *ts = &log->commits[i].ts_ms;
+        if (*ts == INT64_MIN)
+            continue;
+        if (last != INT64_MIN && *ts <= last)
+            *ts = last + 1;
+        last = *ts;
+    }
+}
+
+static int compare_commits(const void *a, const void *b)
+{
+    const struct lc_delta_commit_file *x = a, *y = b;
+    return (x->version > y->version) - (x->version < y->version);
+}
+
+static lcdc_status collect_commits(struct lc_delta_log *log, const struct lc_listing *files, lcdc_error **err)
+{
+    log->commits = lc_arena_array(&log->arena, files->n, sizeof(*log->commits));
+    LC_TRY_ALLOC(log->commits);
+    for (size_t i = 0; i < files->n; i++) {
+        struct lc_str name = lc_str_of(files->items[i].name);
+        int64_t version;
+        if (lc_str_is(name, "_staged_commits"))
+            log->has_staged = true;
+        if (take_digits(&name, VERSION_DIGITS, &version) && lc_str_is(name, ".json"))
+            log->commits[log->n_commits++] = (struct lc_delta_commit_file){version, files->items[i].mtime_ms};
+    }
+    if (log->n_commits)
+        qsort(log->commits, log->n_commits, sizeof(*log->commits), compare_commits);
+    make_monotonic(log);
+    return LCDC_OK;
+}
+
+/* ---- checkpoints ---- */
+
+struct part {
+    int64_t version, part, parts; /* part 0: not a multi-part name */
+    enum lc_delta_checkpoint_kind kind;
+    const char *path;
+};
+
+/* n.checkpoint.parquet, n.checkpoint.<part>.<parts>.parquet, n.checkpoint.<uuid>.parquet|json */
+static bool parse_checkpoint(struct lc_str name, struct part *out)
+{
+    *out = (struct part){.kind = LC_DELTA_CHECKPOINT_PARQUET};
+    if (!take_digits(&name, VERSION_DIGITS, &out->version) || !take_text(&name, ".checkpoint."))
+        return false;
+    if (lc_str_is(name, "parquet"))
+        return true;
+    struct lc_str numbers = name;
+    if (take_digits(&numbers, PART_DIGITS, &out->part) && take_text(&numbers, ".") && take_digits(&numbers, PART_DIGITS, &out->parts) &&
+        lc_str_is(numbers, ".parquet"))
+        return out->part >= 1 && out->part <= out->parts;
+    out->part = out->parts = 0;
+    const size_t uuid = 36;
+    if (name.n <= uuid || name.p[uuid] != '.')
+        return false;
+    struct lc_str ending = {name.p + uuid + 1, name.n - uuid - 1};
+    out->kind = lc_str_is(ending, "json") ? LC_DELTA_CHECKPOINT_JSON : LC_DELTA_CHECKPOINT_PARQUET;
+    return lc_str_is(ending, "json") || lc_str_is(ending, "parquet");
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+    const struct part *x = a, *y = b;
+    if (x->version != y->version)
+        return x->version < y->version ? -1 : 1;
+    if (x->parts != y->parts)
+        return x->parts < y->parts ? -1 : 1;
+    return (x->part > y->part) - (x->part < y->part);
+}
+
+static lcdc_status add_checkpoint(struct lc_delta_log *log, const struct part *parts, size_t n, lcdc_error **err)
+{
+    struct lc_delta_checkpoint *made = &log->checkpoints[log->n_checkpoints++];
+    *made = (struct lc_delta_checkpoint){.version = parts[0].version, .kind = parts[0].kind, .n_parts = n};
+    made->parts = lc_arena_array(&log->arena, n, sizeof(char *));
+    LC_TRY_ALLOC(made->parts);
+    for (size_t i = 0; i < n; i++)
+        made->parts[i] = parts[i].path;
+    return LCDC_OK;
+}
+
+/* A multi-part checkpoint counts only when every part is there, once. */
+static lcdc_status group_parts(struct lc_delta_log *log, const struct part *parts, size_t n, lcdc_error **err)
+{
+    for (size_t i = 0; i < n;) {
+        size_t end = i + 1;
+        bool whole = parts[i].part == 0 || parts[i].part == 1;
+        while (parts[i].part && end < n && parts[end].version == parts[i].version && parts[end].parts == parts[i].parts) {
+            whole = whole && parts[end].part == parts[end - 1].part + 1;
+            end++;
+        }
+        if (whole && (parts[i].part == 0 || (int64_t)(end - i) == parts[i].parts))
+            LC_TRY(add_checkpoint(log, &parts[i], end - i, err));
+        i = end;
+    }
+    return LCDC_OK;
+}
+
+static lcdc_status collect_checkpoints(struct lc_delta_log *log, const struct lc_listing *files, lcdc_error **err)
+{
+    size_t n = 0;
+    LC_FREE struct part *parts = lc_calloc(files->n, sizeof(*parts));
+    log->checkpoints = lc_arena_array(&log->arena, files->n, sizeof(*log->checkpoints));
+    LC_TRY_ALLOC(parts && log->checkpoints);
+    for (size_t i = 0; i < files->n; i++) {
+        if (!parse_checkpoint(lc_str_of(files->items[i].name), &parts[n]))
+            continue;
+        LC_FREE char *path = lc_location_join(log->folder, files->items[i].name);
+        LC_TRY_ALLOC(path);
+        parts[n].path = lc_arena_strdup(&log->arena, path);
+        LC_TRY_ALLOC(parts[n].path);
+        n++;
+    }
+    if (n)
+        qsort(parts, n, sizeof(*parts), compare_parts);
+    return group_parts(log, parts, n, err);
+}
+
+/* ---- the log ---- */
+
+static lcdc_status read_listing(struct lc_delta_log *log, lcdc_error **err)
+{
+    LC_CLEANUP(lc_listing_done) struct lc_listing files = {0};
+    LC_ERROR lcdc_error *problem = NULL;
+    lcdc_status status = lc_storage_list(log->storage, log->folder, &files, &problem);
+    if (status == LCDC_NOT_FOUND)
+        return lc_fail(err, LC_R_TABLE_MISSING, "there is no folder %s", log->folder);
+    if (status != LCDC_OK) {
+        if (err)
+            *err = lc_steal(problem);
+        return status;
+    }
+    LC_TRY(collect_commits(log, &files, err));
+    LC_TRY(collect_checkpoints(log, &files, err));
+    if (log->n_commits == 0 && log->n_checkpoints == 0)
+        return lc_fail(err, LC_R_TABLE_MISSING, "%s holds neither a commit nor a checkpoint", log->folder);
+    log->latest = log->n_commits ? log->commits[log->n_commits - 1].version : -1;
+    if (log->n_checkpoints && log->checkpoints[log->n_checkpoints - 1].version > log->latest)
+        log->latest = log->checkpoints[log->n_checkpoints - 1].version;
+    return LCDC_OK;
+}
+
+lcdc_status lc_delta_log_open(struct lc_storage *storage, const char *root, struct lc_delta_log **out, lcdc_error **err)
+{
+    LC_CLEANUP(lc_delta_log_freep) struct lc_delta_log *log = lc_calloc(1, sizeof(*log));
+    LC_TRY_ALLOC(log);
+    log->storage = storage;
+    lc_buf_init(&log->scratch, LC_DELTA_MAX_LINE);
+    log->root = lc_arena_strdup(&log->arena, root);
+    log->folder = lc_location_join(root, "_delta_log");
+    LC_TRY_ALLOC(log->root && log->folder);
+    LC_TRY(read_listing(log, err));
+    *out = lc_steal(log);
+    return LCDC_OK;
+}
+
+void lc_delta_log_free(struct lc_delta_log *log)
+{
+    if (!log)
+        return;
+    for (size_t i = 0; i < log->n_cached; i++)
+        lc_free(log->cached[i].text);
+    lc_free(log->cached);
+    lc_free(log->folder);
+    lc_buf_done(&log->scratch);
+    lc_arena_done(&log->arena);
+    lc_free(log);
+}
+
+const struct lc_delta_commit_file *lc_delta_log_find(const struct lc_delta_log *log, int64_t version)
+{
+    struct lc_delta_commit_file key = {.version = version};
+    return log->n_commits ? bsearch(&key, log->commits, log->n_commits, sizeof(key), compare_commits) : NULL;
+}
+
+int64_t lc_delta_log_first_whole(const struct lc_delta_log *log)
+{
+    size_t i = log->n_commits;
+    while (i > 1 && log->commits[i - 2].version == log->commits[i - 1].version - 1)
+        i--;
+    return i ? log->commits[i - 1].version : log->latest + 1;
+}
+
+const struct lc_delta_checkpoint *lc_delta_log_checkpoint(const struct lc_delta_log *log, int64_t version)
+{
+    const struct lc_delta_checkpoint *found = NULL;
+    for (size_t i = 0; i < log->n_checkpoints; i++)
+        if (log->checkpoints[i].version <= version)
+            found = &log->checkpoints[i];
+    return found;
+}
+
+static lcdc_status missing_commit(const struct lc_delta_log *log, int64_t version, lcdc_error **err)
+{
+    int64_t first = log->n_commits ? log->commits[0].version : log->latest + 1;
+    int64_t whole = lc_delta_log_first_whole(log);
+    lcdc_status status;
+    if (version > log->latest)
+        return lc_fail(err, LC_R_DELTA_VERSION_MISSING, "version %" PRId64 " does not exist, the latest is %" PRId64, version, log->latest);
+    if (version < first)
+        status = lc_fail(err, LC_R_DELTA_VERSION_GONE,
+                         "version %" PRId64 " has been cleaned out of the log, the first that is left is %" PRId64, version, first);
+    else
+        status = lc_fail(err, LC_R_DELTA_VERSION_GAP,
+                         "commit file %020" PRId64 ".json is missing, the log has earlier and later ones; versions from %" PRId64 " on are whole",
+                         version, whole);
+    lc_error_detail(err, "version", "%" PRId64, version);
+    return status;
+}
+
+static int compare_cached(const void *a, const void *b)
+{
+    const struct lc_delta_cached *x = a, *y = b;
+    return (x->version > y->version) - (x->version < y->version);
+}
+
+static bool cache_put(struct lc_delta_log *log, int64_t version)
+{
+    if (log->cached_bytes + log->scratch.n > CACHE_BYTES)
+        return false;
+    if (log->n_cached && log->cached[log->n_cached - 1].version >= version)
+        return false; /* kept in order, for the search; reads go upwards */
+    if (log->n_cached == log->cap_cached) {
+        size_t cap = log->cap_cached ? log->cap_cached * 2 : 16;
+        struct lc_delta_cached *cached = lc_realloc(log->cached, cap, sizeof(*cached));
+        if (!cached)
+            return false;
+        log->cached = cached;
+        log->cap_cached = cap;
+    }
+    size_t n = log->scratch.n;
+    char *text = lc_buf_take(&log->scratch);
+    if (!text)
+        return false;
+    log->cached[log->n_cached++] = (struct lc_delta_cached){.version = version, .text = text, .n = n};
+    log->cached_bytes += n;
+    return true;
+}
+
+lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struct lc_str *out, lcdc_error **err)
+{
+    struct lc_delta_cached key = {.version = version};
+    const struct lc_delta_cached *hit =
+        log->n_cached ? bsearch(&key, log->cached, log->n_cached, sizeof(key), compare_cached) : NULL;
+    if (hit) {
+        *out = (struct lc_str){hit->text, hit->n};
+        return LCDC_OK;
+    }
+    if (!lc_delta_log_find(log, version))
+        return missing_commit(log, version, err);
+    struct lc_buf name;
+    lc_buf_init(&name, 64);
+    lc_buf_printf(&name, "%020" PRId64 ".json", version);
+    LC_FREE char *file = lc_buf_take(&name);
+    LC_FREE char *path = file ? lc_location_join(log->folder, file) : NULL;
+    LC_TRY_ALLOC(path);
+    lc_buf_clear(&log->scratch);
+    LC_TRY(lc_storage_read(log->storage, path, LC_DELTA_MAX_LINE, &log->scratch, err));
+    struct lc_str rest = {log->scratch.p, log->scratch.n}, line;
+    if (!lc_delta_next_line(&rest, &line))
+        return lc_fail(err, LC_R_DELTA_LOG_BAD, "version %" PRId64 ": the commit file %s is empty", version, path);
+    if (cache_put(log, version))
+        *out = (struct lc_str){log->cached[log->n_cached - 1].text, log->cached[log->n_cached - 1].n};
+    else
+        *out = (struct lc_str){log->scratch.p, log->scratch.n};
+    return LCDC_OK;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log.h - what the folder _delta_log holds: commits, complete checkpoints, file times. One listing, no pointer file is
+ * trusted.
+ */
+#ifndef LC_DELTA_LOG_H
+#define LC_DELTA_LOG_H
+
+#include "io/storage.h"
+
+enum lc_delta_checkpoint_kind { LC_DELTA_CHECKPOINT_PARQUET, LC_DELTA_CHECKPOINT_JSON };
+
+struct lc_delta_checkpoint {
+    int64_t version;
+    enum lc_delta_checkpoint_kind kind;
+    size_t n_parts;
+    const char **parts;        /* full paths, in order */
+};
+
+struct lc_delta_commit_file {
+    int64_t version;
+    int64_t ts_ms;             /* file time made monotonic, INT64_MIN unknown */
+};
+
+struct lc_delta_log {
+    struct lc_storage *storage;
+    const char *root;          /* the table's folder */
+    char *folder;              /* root/_delta_log */
+    struct lc_arena arena;
+    size_t n_commits;
+    struct lc_delta_commit_file *commits;         /* ascending */
+    size_t n_checkpoints;
+    struct lc_delta_checkpoint *checkpoints;      /* ascending; only complete ones */
+    int64_t latest;            /* newest version that is there */
+    bool has_staged;           /* _staged_commits is there: a catalog may know newer commits */
+    /* texts of commits, kept while they are small: each is read for the schema, the plan and the rows */
+    size_t n_cached;
+    struct lc_delta_cached {
+        int64_t version;
+        char *text;
+        size_t n;
+    } *cached;
+    size_t cap_cached, cached_bytes;
+    struct lc_buf scratch;
+};
+
+/** LC_R_TABLE_MISSING when there is no log with at least one commit or checkpoint. */
+lcdc_status lc_delta_log_open(struct lc_storage *storage, const char *root, struct lc_delta_log **out, lcdc_error **err);
+void lc_delta_log_free(struct lc_delta_log *log);
+LC_DEFINE_CLEANUP(struct lc_delta_log *, lc_delta_log_free)
+
+/** NULL when the commit's file is not there. */
+const struct lc_delta_commit_file *lc_delta_log_find(const struct lc_delta_log *log, int64_t version);
+
+/** The text of a commit; borrowed until the next call. LC_R_DELTA_VERSION_GAP or _GONE when it is missing. */
+lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struct lc_str *out, lcdc_error **err);
+
+/** The first version from which on every commit up to the latest is there. */
+int64_t lc_delta_log_first_whole(const struct lc_delta_log *log);
+
+/** The newest complete checkpoint at or below a version, NULL when there is none. */
+const struct lc_delta_checkpoint *lc_delta_log_checkpoint(const struct lc_delta_log *log, int64_t version);
+
+#endif

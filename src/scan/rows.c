@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file is read with one schema: the columns asked for, then the extra ones, then what row filters need and is not
+ * among them yet. Row filters and the condition look at views of that batch; what is left is cut back into its parts.
+ */
+#include "scan/rows.h"
+
+#include <string.h>
+
+#include "scan/pushdown.h"
+
+struct lc_rows {
+    const struct lc_scan_context *context;
+    struct lc_row_set *set;
+    struct lc_rows_request request;
+    struct lc_arena arena;
+    struct lc_field read;            /* STRUCT of everything that is read */
+    size_t n_columns;                /* = request.columns->n_children */
+    struct lc_parquet *file;
+    struct lc_parquet_scan *scan;
+    size_t **filter_columns;         /* per row filter: where its columns stand in `read` */
+    size_t mask_cap;
+    uint8_t *mask;
+    int64_t *positions;
+    bool loaded;
+};
+
+lcdc_status lc_check_cancelled(const struct lc_scan_context *context, lcdc_error **err)
+{
+    return context->cancelled && *context->cancelled ? lc_fail(err, LC_R_CANCELLED, "the read was cancelled") : LCDC_OK;
+}
+
+static size_t find_column(const struct lc_field *read, const struct lc_field *column)
+{
+    size_t i = 0;
+    while (i < read->n_children && !lc_same_column(&read->children[i], column))
+        i++;
+    return i;
+}
+
+/* Lays out `read` and notes where each row filter finds its columns. */
+static lcdc_status build_read_schema(struct lc_rows *rows, lcdc_error **err)
+{
+    const struct lc_rows_request *request = &rows->request;
+    size_t most = rows->n_columns + request->n_extra;
+    for (size_t f = 0; f < rows->set->n_filters; f++)
+        most += rows->set->filters[f]->n_columns;
+    rows->read = *request->columns;
+    rows->read.children = lc_arena_array(&rows->arena, most, sizeof(struct lc_field));
+    rows->filter_columns = lc_arena_array(&rows->arena, rows->set->n_filters, sizeof(size_t *));
+    LC_TRY_ALLOC(rows->read.children && rows->filter_columns);
+    if (rows->n_columns)
+        memcpy(rows->read.children, request->columns->children, rows->n_columns * sizeof(struct lc_field));
+    for (size_t i = 0; i < request->n_extra; i++)
+        rows->read.children[rows->n_columns + i] = *request->extra[i];
+    rows->read.n_children = rows->n_columns + request->n_extra;
+    for (size_t f = 0; f < rows->set->n_filters; f++) {
+        const struct lc_row_filter *filter = rows->set->filters[f];
+        size_t *at = rows->filter_columns[f] = lc_arena_array(&rows->arena, filter->n_columns, sizeof(*at));
+        LC_TRY_ALLOC(at);
+        for (size_t i = 0; i < filter->n_columns; i++) {
+            at[i] = find_column(&rows->read, filter->columns[i]);
+            if (at[i] == rows->read.n_children)
+                rows->read.children[rows->read.n_children++] = *filter->columns[i];
+        }
+    }
+    return LCDC_OK;
+}
+
+/* A field of the table's schema, as the node of `read` that stands for it; nested nodes are shared already. */
+static const struct lc_field *as_read(const struct lc_rows *rows, const struct lc_field *field)
+{
+    size_t i = find_column(&rows->read, field);
+    return i < rows->read.n_children ? &rows->read.children[i] : field;
+}
+
+static lcdc_status check_positions(const struct lc_rows *rows, const struct lc_bitmap *bitmap, lcdc_error **err)
+{
+    uint64_t last;
+    int64_t have = lc_parquet_rows(rows->file);
+    if (bitmap && lc_bitmap_max(bitmap, &last) && last >= (uint64_t)have)
+        return lc_fail(err, LC_R_BITMAP_BAD, "%s: the deleted rows name position %llu, the file has %lld rows",
+                       rows->set->file->path, (unsigned long long)last, (long long)have);
+    return LCDC_OK;
+}
+
+static lcdc_status open_scan(struct lc_rows *rows, lcdc_error **err)
+{
+    const struct lc_data_file *file = rows->set->file;
+    const struct lc_rows_request *request = &rows->request;
+    struct lc_constant *constants = lc_arena_array(&rows->arena, file->n_constants, sizeof(*constants));
+    struct lc_range *ranges = lc_arena_array(&rows->arena, request->n_ranges, sizeof(*ranges));
+    LC_TRY_ALLOC(constants && ranges);
+    for (size_t i = 0; i < file->n_constants; i++) {
+        constants[i] = file->constants[i];
+        constants[i].field = as_read(rows, file->constants[i].field);
+    }
+    size_t n_ranges = 0;
+    for (size_t i = 0; i < request->n_ranges; i++) {
+        ranges[n_ranges] = request->ranges[i];
+        ranges[n_ranges].field = as_read(rows, request->ranges[i].field);
+        /* a range on a column that this read does not carry cannot be told to the reader */
+        bool carried = ranges[n_ranges].field != request->ranges[i].field || find_column(&rows->read, request->ranges[i].field) < rows->read.n_children;
+        n_ranges += carried;
+    }
+    struct lc_parquet_request scan = {.schema = &rows->read,
+                                      .match = rows->context->match,
+                                      .n_constants = file->n_constants,
+                                      .constants = constants,
+                                      .include = rows->set->include,
+                                      .exclude = rows->set->exclude,
+                                      .n_ranges = n_ranges,
+                                      .ranges = ranges,
+                                      .batch_rows = rows->context->batch_rows,
+                                      .memory_limit = rows->context->memory_limit};
+    struct lc_parquet_request *kept = lc_arena_alloc(&rows->arena, sizeof(*kept));
+    LC_TRY_ALLOC(kept);
+    *kept = scan;
+    return lc_parquet_scan_open(rows->file, kept, &rows->scan, err);
+}
+
+static lcdc_status open_all(struct lc_rows *rows, lcdc_error **err)
+{
+    struct lc_row_set *set = rows->set;
+    LC_TRY(lc_check_cancelled(rows->context, err));
+    LC_TRY(lc_row_set_load(set, err));
+    rows->loaded = true;
+    if (set->include && lc_bitmap_count(set->include) == 0)
+        return LCDC_OK; /* nothing to read: the file need not be opened */
+    LC_TRY(build_read_schema(rows, err));
+    LC_TRY(lc_parquet_open(rows->context->storage, set->file->url, set->file->size, &rows->file, err));
+    if (set->file->rows >= 0 && lc_parquet_rows(rows->file) != set->file->rows)
+        return lc_fail(err, LC_R_ROWS_MISCOUNTED, "%s holds %lld rows, the table's metadata says %lld", set->file->path,
+                       (long long)lc_parquet_rows(rows->file), (long long)set->file->rows);
+    LC_TRY(check_positions(rows, set->include, err));
+    LC_TRY(check_positions(rows, set->exclude, err));
+    return open_scan(rows, err);
+}
+
+lcdc_status lc_rows_open(const struct lc_scan_context *context, struct lc_row_set *set,
+                         const struct lc_rows_request *request, struct lc_rows **out, lcdc_error **err)
+{
+    struct lc_rows *rows = lc_calloc(1, sizeof(*rows));
+    LC_TRY_ALLOC(rows);
+    rows->context = context;
+    rows->set = set;
+    rows->request = *request;
+    rows->n_columns = request->columns->n_children;
+    lcdc_status status = open_all(rows, err);
+    if (status != LCDC_OK)
+        lc_rows_close(rows);
+    else
+        *out = rows;
+    return status;
+}
+
+bool lc_rows_is_empty(const struct lc_rows *rows)
+{
+    return !rows->scan;
+}
+
+bool lc_rows_file_has(const struct lc_rows *rows, size_t extra)
+{
+    return rows->file && lc_parquet_has(rows->file, rows->request.extra[extra], rows->context->match);
+}
+
+/* A view of some children of a struct array: nothing is owned, nothing is to be released. */
+static struct ArrowArray view_of(const struct ArrowArray *batch, int64_t n, struct ArrowArray **children)
+{
+    return (struct ArrowArray){.length = batch->length, .offset = batch->offset, .n_buffers = 1, .n_children = n,
+                               .buffers = batch->buffers, .children = children};
+}
+
+static lcdc_status make_mask(struct lc_rows *rows, const struct ArrowArray *batch, const int64_t *positions, lcdc_error **err)
+{
+    size_t n = (size_t)batch->length;
+    if (n > rows->mask_cap) {
+        lc_free(rows->mask);
+        lc_free(rows->positions);
+        rows->mask_cap = 0;
+        rows->mask = lc_alloc(n);
+        rows->positions = lc_calloc(n, sizeof(int64_t));
+        LC_TRY_ALLOC(rows->mask && rows->positions);
+        rows->mask_cap = n;
+    }
+    memset(rows->mask, 1, n);
+    for (size_t f = 0; f < rows->set->n_filters; f++) {
+        const struct lc_row_filter *filter = rows->set->filters[f];
+        LC_FREE struct ArrowArray **children = lc_calloc(filter->n_columns, sizeof(*children));
+        LC_TRY_ALLOC(children);
+        for (size_t i = 0; i < filter->n_columns; i++)
+            children[i] = batch->children[rows->filter_columns[f][i]];
+        struct ArrowArray view = view_of(batch, (int64_t)filter->n_columns, children);
+        LC_TRY(filter->apply(filter, &view, positions, rows->mask, err));
+    }
+    if (rows->request.filter) {
+        LC_FREE uint8_t *passes = lc_alloc(n);
+        LC_TRY_ALLOC(passes);
+        struct ArrowArray view = view_of(batch, (int64_t)rows->n_columns, batch->children);
+        LC_TRY(lc_filter_eval(rows->request.filter, &view, passes, err));
+        for (size_t i = 0; i < n; i++)
+            rows->mask[i] &= passes[i];
+    }
+    return LCDC_OK;
+}
+
+/* Drops what the mask drops, from the batch and from the positions. */
+static lcdc_status apply_mask(struct lc_rows *rows, struct ArrowArray *batch, const int64_t **positions, lcdc_error **err)
+{
+    int64_t kept = 0, n = batch->length;
+    for (int64_t i = 0; i < n; i++)
+        if (rows->mask[i])
+            rows->positions[kept++] = (*positions)[i];
+    *positions = rows->positions;
+    if (kept == n)
+        return LCDC_OK;
+    LC_ARRAY struct ArrowArray left = {0};
+    LC_TRY(lc_array_filter(&rows->read, batch, rows->mask, &left, err));
+    lc_array_move(&left, batch);
+    return LCDC_OK;
+}
+
+static lcdc_status cut(struct lc_rows *rows, struct ArrowArray *batch, struct ArrowArray *images, struct ArrowArray *extra,
+                       lcdc_error **err)
+{
+    LC_ARRAY struct ArrowArray rest = {0}, helpers = {0};
+    if (rows->read.n_children == rows->n_columns) {
+        lc_array_move(batch, images);
+        return LCDC_OK;
+    }
+    LC_TRY(lc_array_split(batch, rows->n_columns, images, &rest, err));
+    if (extra && rows->request.n_extra)
+        return lc_array_split(&rest, rows->request.n_extra, extra, &helpers, err);
+    return LCDC_OK;
+}
+
+lcdc_status lc_rows_next(struct lc_rows *rows, struct ArrowArray *images, struct ArrowArray *extra,
+                         const int64_t **positions, lcdc_error **err)
+{
+    for (;;) {
+        LC_ARRAY struct ArrowArray batch = {0};
+        const int64_t *at = NULL;
+        LC_TRY(lc_check_cancelled(rows->context, err));
+        if (rows->scan)
+            LC_TRY(lc_parquet_scan_next(rows->scan, &batch, &at, err));
+        if (!batch.release) {
+            *images = (struct ArrowArray){0};
+            return LCDC_OK;
+        }
+        if (batch.length == 0)
+            continue;
+        if (rows->set->n_filters || rows->request.filter) {
+            LC_TRY(make_mask(rows, &batch, at, err));
+            LC_TRY(apply_mask(rows, &batch, &at, err));
+            if (batch.length == 0)
+                continue;
+        }
+        LC_TRY(cut(rows, &batch, images, extra, err));
+        if (positions)
+            *positions = at;
+        return LCDC_OK;
+    }
+}
+
+void lc_rows_close(struct lc_rows *rows)
+{
+    if (!rows)
+        return;
+    lc_parquet_scan_close(rows->scan);
+    lc_parquet_close(rows->file);
+    if (rows->loaded)
+        lc_row_set_unload(rows->set);
+    lc_free(rows->mask);
+    lc_free(rows->positions);
+    lc_arena_done(&rows->arena);
+    lc_free(rows);
+}

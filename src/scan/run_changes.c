@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_changes.c - commits that come with change files.
+ *
+ * Before-rows of every file must leave before after-rows of any (an update may move a row to another partition and so
+ * to another file). After-rows are kept while the first pass goes on; when they grow past the memory limit they are
+ * dropped and the files are read a second time instead.
+ */
+#include <string.h>
+
+#include "scan/run.h"
+
+enum { KEEP_FRACTION = 4 };
+
+struct changes {
+    struct lc_run run;
+    struct lc_run_spec spec;
+    const struct lc_field *extra[1];
+    struct lc_rows_request request;
+    struct lc_rows *rows;
+    size_t at;
+    int pass;                      /* 0: before-rows; 1: after-rows */
+    bool reread;                   /* pass 1 reads the files again */
+    size_t n_kept, cap_kept, next_kept;
+    struct lc_change_batch *kept;
+    int64_t kept_bytes;
+};
+
+static lcdc_status parse_ops(const struct ArrowArray *extra, int64_t n, const char *path, uint8_t *ops, lcdc_error **err)
+{
+    const struct ArrowArray *words = extra->children[0];
+    struct lc_str last = {0};
+    lcdc_op op = LCDC_OP_INSERT;
+    for (int64_t i = 0; i < n; i++) {
+        if (lc_array_is_null(words, extra->offset + i))
+            return lc_fail(err, LC_R_UNKNOWN_OP, "%s: a row has no change type", path);
+        struct lc_str word = lc_array_str(words, LC_TYPE_STRING, 0, extra->offset + i);
+        if (!last.p || !lc_str_eq(word, last)) {
+            lcdc_status status = lcdc_op_parse(word.p, word.n, &op, err);
+            if (status == LCDC_OK && op == LCDC_OP_UPDATE)
+                status = lc_fail(err, LC_R_UNKNOWN_OP, "change type 'update' carries no side, expected update_preimage or update_postimage");
+            if (status != LCDC_OK) {
+                lc_error_prefix(err, "%s", path);
+                return status;
+            }
+            last = word;
+        }
+        ops[i] = (uint8_t)op;
+    }
+    return LCDC_OK;
+}
+
+static bool is_before(uint8_t op)
+{
+    return op == LCDC_OP_DELETE || op == LCDC_OP_UPDATE_BEFORE;
+}
+
+/* The rows of one side, copied out. */
+static lcdc_status pick(const struct changes *self, const struct ArrowArray *images, const uint8_t *ops, int64_t n,
+                        bool before, struct lc_change_batch *out, lcdc_error **err)
+{
+    LC_FREE int64_t *rows = lc_alloc((size_t)n * sizeof(*rows));
+    LC_TRY_ALLOC(rows);
+    out->ops = lc_alloc((size_t)n);
+    LC_TRY_ALLOC(out->ops);
+    for (int64_t i = 0; i < n; i++)
+        if (is_before(ops[i]) == before) {
+            out->ops[out->n] = ops[i];
+            rows[out->n++] = i;
+        }
+    LC_TRY(lc_array_gather(self->spec.shape->columns, 1, &images, NULL, rows, out->n, &out->images, err));
+    lc_change_batch_settle_ops(out);
+    return LCDC_OK;
+}
+
+static lcdc_status keep(struct changes *self, struct lc_change_batch *batch, lcdc_error **err)
+{
+    if (self->reread)
+        return LCDC_OK;
+    self->kept_bytes += lc_array_bytes(&batch->images, self->spec.shape->columns) + batch->n;
+    if (self->kept_bytes > self->spec.shape->memory_limit / KEEP_FRACTION) {
+        self->reread = true;
+        while (self->n_kept)
+            lc_change_batch_done(&self->kept[--self->n_kept]);
+        return LCDC_OK;
+    }
+    if (self->n_kept == self->cap_kept) {
+        size_t cap = self->cap_kept ? self->cap_kept * 2 : 16;
+        struct lc_change_batch *kept = lc_realloc(self->kept, cap, sizeof(*kept));
+        LC_TRY_ALLOC(kept);
+        self->kept = kept;
+        self->cap_kept = cap;
+    }
+    self->kept[self->n_kept++] = *batch;
+    *batch = (struct lc_change_batch){0};
+    return LCDC_OK;
+}
+
+/* One batch of a file, split; `out` gets this pass's side. */
+static lcdc_status split(struct changes *self, const char *path, struct ArrowArray *images, const struct ArrowArray *extra,
+                         struct lc_change_batch *out, lcdc_error **err)
+{
+    int64_t n = images->length, befores = 0;
+    LC_FREE uint8_t *ops = lc_alloc((size_t)n);
+    LC_TRY_ALLOC(ops);
+    LC_TRY(parse_ops(extra, n, path, ops, err));
+    for (int64_t i = 0; i < n; i++)
+        befores += is_before(ops[i]);
+    LC_CHANGE_BATCH struct lc_change_batch after = {0};
+    if (befores == 0 || befores == n) { /* one side only: nothing to copy */
+        struct lc_change_batch *whole = (befores == n) == (self->pass == 0) ? out : &after;
+        whole->n = n;
+        whole->ops = lc_steal(ops);
+        lc_array_move(images, &whole->images);
+        lc_change_batch_settle_ops(whole);
+    } else {
+        LC_TRY(pick(self, images, ops, n, self->pass == 0, out, err));
+        if (self->pass == 0)
+            LC_TRY(pick(self, images, ops, n, false, &after, err));
+    }
+    return self->pass == 0 && after.n ? keep(self, &after, err) : LCDC_OK;
+}
+
+static lcdc_status read_next(struct changes *self, struct lc_change_batch *out, bool *more, lcdc_error **err)
+{
+    struct lc_commit *commit = self->spec.commit;
+    for (; self->at < commit->n_changes; self->at++) {
+        struct lc_row_set *set = &commit->changes[self->at];
+        if (!self->rows) {
+            LC_TRY(lc_rows_open(self->spec.context, set, &self->request, &self->rows, err));
+            if (!lc_rows_is_empty(self->rows) && !lc_rows_file_has(self->rows, 0))
+                return lc_fail(err, LC_R_UNKNOWN_OP, "change file %s has no column '%s'", set->file->path, commit->change_type->name);
+        }
+        for (;;) {
+            LC_ARRAY struct ArrowArray images = {0}, extra = {0};
+            LC_TRY(lc_rows_next(self->rows, &images, &extra, NULL, err));
+            if (!images.release)
+                break;
+            LC_TRY(split(self, set->file->path, &images, &extra, out, err));
+            if (out->n) {
+                *more = true;
+                return LCDC_OK;
+            }
+        }
+        lc_rows_close(self->rows);
+        self->rows = NULL;
+    }
+    *more = false;
+    return LCDC_OK;
+}
+
+static lcdc_status changes_next(struct lc_run *run, struct lc_change_batch *out, bool *more, lcdc_error **err)
+{
+    struct changes *self = (struct changes *)run;
+    if (self->pass == 0) {
+        LC_TRY(read_next(self, out, more, err));
+        if (*more)
+            return LCDC_OK;
+        self->pass = 1;
+        self->at = 0;
+    }
+    if (self->reread)
+        return read_next(self, out, more, err);
+    *more = self->next_kept < self->n_kept;
+    if (*more) {
+        *out = self->kept[self->next_kept];
+        self->kept[self->next_kept++] = (struct lc_change_batch){0};
+    }
+    return LCDC_OK;
+}
+
+static void changes_release(struct lc_run *run)
+{
+    struct changes *self = (struct changes *)run;
+    lc_rows_close(self->rows);
+    for (size_t i = 0; i < self->n_kept; i++)
+        lc_change_batch_done(&self->kept[i]);
+    lc_free(self->kept);
+    lc_free(self);
+}
+
+lcdc_status lc_run_changes(const struct lc_run_spec *spec, struct lc_run **out, lcdc_error **err)
+{
+    static const struct lc_run_ops ops = {changes_next, changes_release};
+    struct changes *self = lc_calloc(1, sizeof(*self));
+    LC_TRY_ALLOC(self);
+    self->run.ops = &ops;
+    self->spec = *spec;
+    self->extra[0] = spec->commit->change_type;
+    self->request = (struct lc_rows_request){.columns = spec->shape->columns,
+                                             .n_extra = 1,
+                                             .extra = self->extra,
+                                             .filter = spec->shape->filter,
+                                             .n_ranges = spec->n_ranges,
+                                             .ranges = spec->ranges};
+    *out = &self->run;
+    return LCDC_OK;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scan/table_read.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "scan/pushdown.h"
+#include "scan/run.h"
+
+/* ---- pruning ---- */
+
+/* What a commit is read with: its filter as ranges. Lineage needs both sides whole, so its files are never dropped. */
+struct pruning {
+    struct lc_arena arena;
+    size_t n_ranges;
+    const struct lc_range *ranges;
+};
+
+static void pruning_done(struct pruning *pruning)
+{
+    lc_arena_done(&pruning->arena);
+}
+
+static lcdc_status pruning_init(struct pruning *pruning, const struct lc_shape *shape, lcdc_error **err)
+{
+    if (!shape->pushdown)
+        return LCDC_OK;
+    return lc_pushdown_ranges(shape->filter, &pruning->arena, &pruning->n_ranges, &pruning->ranges, err);
+}
+
+static lcdc_status prune_sets(const struct pruning *pruning, size_t *n, struct lc_row_set *sets, int64_t *pruned, lcdc_error **err)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++) {
+        bool excluded = false;
+        LC_TRY(lc_pushdown_excludes(sets[i].file, pruning->n_ranges, pruning->ranges, &excluded, err));
+        if (excluded)
+            ++*pruned;
+        else
+            sets[kept++] = sets[i];
+    }
+    *n = kept;
+    return LCDC_OK;
+}
+
+static lcdc_status prune_commit(const struct pruning *pruning, struct lc_commit *commit, int64_t *pruned, lcdc_error **err)
+{
+    *pruned = 0;
+    if (pruning->n_ranges == 0 || commit->diff == LC_DIFF_LINEAGE)
+        return LCDC_OK;
+    LC_TRY(prune_sets(pruning, &commit->n_removed, commit->removed, pruned, err));
+    LC_TRY(prune_sets(pruning, &commit->n_added, commit->added, pruned, err));
+    return prune_sets(pruning, &commit->n_changes, commit->changes, pruned, err);
+}
+
+static lcdc_status load_commit(struct lc_table_read *self, int64_t index, struct lc_commit *out, lcdc_error **err)
+{
+    lcdc_status status = self->ops->commit(self, index, out, err);
+    if (status != LCDC_OK)
+        lc_commit_done(out);
+    return status;
+}
+
+/* ---- plan ---- */
+
+static void count_sets(size_t n, const struct lc_row_set *sets, lcdc_plan_commit *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t rows = sets[i].rows >= 0 ? sets[i].rows : sets[i].file->rows;
+        out->files++;
+        out->rows = rows < 0 || out->rows < 0 ? -1 : out->rows + rows;
+        out->bytes = sets[i].file->size < 0 || out->bytes < 0 ? -1 : out->bytes + sets[i].file->size;
+    }
+}
+
+static lcdc_status table_plan_next(struct lc_read *read, const struct lc_shape *shape, lcdc_plan_commit *out, bool *more,
+                                   lcdc_error **err)
+{
+    struct lc_table_read *self = (struct lc_table_read *)read;
+    *more = self->plan_at < read->n_commits;
+    if (!*more) {
+        self->plan_at = 0;
+        return LCDC_OK;
+    }
+    LC_COMMIT struct lc_commit commit = {0};
+    LC_CLEANUP(pruning_done) struct pruning pruning = {0};
+    LC_TRY(load_commit(self, self->plan_at, &commit, err));
+    LC_TRY(pruning_init(&pruning, shape, err));
+    lcdc_plan_commit made = {.snapshot = commit.snapshot,
+                             .ts_us = commit.has_ts ? commit.ts_us : INT64_MIN,
+                             .method = lc_method_name(commit.method)};
+    LC_TRY(prune_commit(&pruning, &commit, &made.files_pruned, err));
+    count_sets(commit.n_removed, commit.removed, &made);
+    count_sets(commit.n_added, commit.added, &made);
+    count_sets(commit.n_changes, commit.changes, &made);
+    struct lc_buf detail;
+    lc_buf_init(&detail, 4096);
+    lc_buf_text(&detail, commit.operation ? commit.operation : "");
+    if (commit.detail && *commit.detail)
+        lc_buf_printf(&detail, "%s%s", detail.n ? ": " : "", commit.detail);
+    made.detail = lc_buf_take(&detail); /* the seam frees it with the plan */
+    LC_TRY_ALLOC(made.detail);
+    *out = made;
+    self->plan_at++;
+    return LCDC_OK;
+}
+
+/* ---- checks before the first row ---- */
+
+static lcdc_status check_set(struct lc_table_read *self, const struct lc_row_set *set, lcdc_error **err)
+{
+    struct lc_file_info info = {0};
+    LC_TRY(lc_check_cancelled(&self->context, err));
+    LC_TRY(lc_storage_stat(self->context.storage, set->file->url, &info, err));
+    lc_free(info.name);
+    if (info.size >= 0 && set->file->size >= 0 && info.size != set->file->size)
+        return lc_fail(err, LC_R_PARQUET_BAD, "%s is %" PRId64 " bytes long, the table's metadata says %" PRId64, set->file->path,
+                       info.size, set->file->size);
+    if (!set->needs_url)
+        return LCDC_OK;
+    LC_TRY(lc_storage_stat(self->context.storage, set->needs_url, &info, err));
+    lc_free(info.name);
+    return LCDC_OK;
+}
+
+static lcdc_status check_sets(struct lc_table_read *self, size_t n, const struct lc_row_set *sets, lcdc_error **err)
+{
+    for (size_t i = 0; i < n; i++)
+        LC_TRY(check_set(self, &sets[i], err));
+    return LCDC_OK;
+}
+
+static lcdc_status check_commit(struct lc_table_read *self, const struct pruning *pruning, int64_t index, int64_t *snapshot,
+                                lcdc_error **err)
+{
+    LC_COMMIT struct lc_commit commit = {0};
+    int64_t pruned;
+    LC_TRY(load_commit(self, index, &commit, err));
+    *snapshot = commit.snapshot;
+    LC_TRY(prune_commit(pruning, &commit, &pruned, err));
+    LC_TRY(check_sets(self, commit.n_removed, commit.removed, err));
+    LC_TRY(check_sets(self, commit.n_added, commit.added, err));
+    return check_sets(self, commit.n_changes, commit.changes, err);
+}
+
+/*
+ * Every file that will be opened is looked for first, so that a vacuumed one ends the read before its first row. The
+ * error names the last commit that cannot be served and the range after it that can.
+ */
+static lcdc_status check_all(struct lc_table_read *self, const struct lc_shape *shape, lcdc_error **err)
+{
+    LC_CLEANUP(pruning_done) struct pruning pruning = {0};
+    LC_ERROR lcdc_error *found = NULL;
+    int64_t bad = 0, good_from = -1, last = -1;
+    LC_TRY(pruning_init(&pruning, shape, err));
+    for (int64_t i = 0; i < self->read.n_commits; i++) {
+        LC_ERROR lcdc_error *problem = NULL;
+        lcdc_status status = check_commit(self, &pruning, i, &last, &problem);
+        if (status == LCDC_OK) {
+            good_from = good_from < 0 ? last : good_from;
+            continue;
+        }
+        if (status != LCDC_NOT_FOUND) {
+            if (err)
+                *err = lc_steal(problem);
+            return status;
+        }
+        bad = last;
+        good_from = -1;
+        if (!found)
+            found = lc_steal(problem);
+    }
+    if (!found)
+        return LCDC_OK;
+    lcdc_status status = lc_fail(err, LC_R_DATA_FILE_GONE, "%s %" PRId64 ": %s; it was removed after the commit (vacuum, expiry)",
+                                 self->unit, bad, lcdc_error_message(found));
+    lc_error_detail(err, self->unit, "%" PRId64, bad);
+    if (good_from >= 0) {
+        lc_error_detail(err, "servable_from", "%" PRId64, good_from);
+        lc_error_detail(err, "servable_to", "%" PRId64, last);
+    }
+    return status;
+}
+
+/* ---- the change stream ---- */
+
+struct commit_stream {
+    struct lc_change_stream stream;
+    struct lc_table_read *table;
+    const struct lc_shape *shape;
+    struct pruning pruning;
+    int64_t index;
+    bool at_state, state_done, at_end; /* a snapshot instead of commits */
+    bool loaded;
+    struct lc_commit commit;
+    struct lc_run *run;
+};
+
+static lcdc_status start_run(struct commit_stream *self, lcdc_error **err)
+{
+    int64_t pruned;
+    LC_TRY(prune_commit(&self->pruning, &self->commit, &pruned, err));
+    struct lc_run_spec spec = {.context = &self->table->context,
+                               .shape = self->shape,
+                               .commit = &self->commit,
+                               .n_ranges = self->pruning.n_ranges,
+                               .ranges = self->pruning.ranges};
+    if (self->commit.n_changes)
+        return lc_run_changes(&spec, &self->run, err);
+    if (self->commit.diff == LC_DIFF_LINEAGE && self->commit.n_removed && self->commit.n_added) {
+        LC_TRY(lc_run_lineage(&spec, &self->run, err));
+        return self->run ? LCDC_OK : lc_run_content(&spec, &self->run, err);
+    }
+    if (self->commit.diff != LC_DIFF_NONE && self->commit.n_removed && self->commit.n_added)
+        return lc_run_content(&spec, &self->run, err);
+    return lc_run_plain(&spec, &self->run, err);
+}
+
+static lcdc_status load_next(struct commit_stream *self, bool *more, lcdc_error **err)
+{
+    struct lc_table_read *table = self->table;
+    *more = self->at_state ? !self->state_done : self->index < table->read.n_commits;
+    if (!*more)
+        return LCDC_OK;
+    if (self->at_state)
+        LC_TRY(table->ops->state(table, self->at_end, &self->commit, err));
+    else
+        LC_TRY(load_commit(table, self->index, &self->commit, err));
+    self->loaded = true;
+    self->state_done = true;
+    self->index++;
+    return start_run(self, err);
+}
+
+static void unload(struct commit_stream *self)
+{
+    lc_run_free(lc_steal(self->run));
+    lc_commit_done(&self->commit);
+    self->loaded = false;
+}
+
+static lcdc_status stream_step(struct commit_stream *self, struct lc_change_batch *out, bool *more, lcdc_error **err)
+{
+    if (!self->loaded) {
+        LC_TRY(load_next(self, more, err));
+        if (!*more)
+            return LCDC_OK;
+    }
+    bool rows = false;
+    LC_TRY(self->run->ops->next(self->run, out, &rows, err));
+    out->snapshot = self->commit.snapshot;
+    out->has_snapshot = true;
+    out->ts_us = self->commit.ts_us;
+    out->has_ts = self->commit.has_ts;
+    out->ends_commit = !rows;
+    if (!rows)
+        unload(self);
+    *more = true;
+    return LCDC_OK;
+}
+
+static lcdc_status commit_stream_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more, lcdc_error **err)
+{
+    struct commit_stream *self = (struct commit_stream *)stream;
+    lcdc_status status = stream_step(self, out, more, err);
+    if (status == LCDC_OK)
+        return status;
+    if (self->loaded && status != LCDC_CANCELLED && status != LCDC_OUT_OF_MEMORY) {
+        lc_error_prefix(err, "%s %" PRId64, self->table->unit, self->commit.snapshot);
+        lc_error_detail(err, self->table->unit, "%" PRId64, self->commit.snapshot);
+    }
+    lc_change_batch_done(out);
+    return status;
+}
+
+static void commit_stream_release(struct lc_change_stream *stream)
+{
+    struct commit_stream *self = (struct commit_stream *)stream;
+    unload(self);
+    pruning_done(&self->pruning);
+    lc_free(self);
+}
+
+static lcdc_status new_stream(struct lc_table_read *table, const struct lc_shape *shape, struct commit_stream **out, lcdc_error **err)
+{
+    static const struct lc_change_stream_ops ops = {commit_stream_next, commit_stream_release};
+    table->context.schema = table->read.schema;
+    table->context.cancelled = shape->cancelled;
+    table->context.batch_rows = shape->batch_rows;
+    table->context.memory_limit = shape->memory_limit;
+    struct commit_stream *self = lc_calloc(1, sizeof(*self));
+    LC_TRY_ALLOC(self);
+    self->stream.ops = &ops;
+    self->table = table;
+    self->shape = shape;
+    lcdc_status status = pruning_init(&self->pruning, shape, err);
+    if (status != LCDC_OK)
+        commit_stream_release(&self->stream);
+    else
+        *out = self;
+    return status;
+}
+
+static lcdc_status table_changes(struct lc_read *read, const struct lc_shape *shape, struct lc_change_stream **out, lcdc_error **err)
+{
+    struct lc_table_read *table = (struct lc_table_read *)read;
+    struct commit_stream *self = NULL;
+    table->context.cancelled = shape->cancelled;
+    LC_TRY(check_all(table, shape, err));
+    LC_TRY(new_stream(table, shape, &self, err));
+    *out = &self->stream;
+    return LCDC_OK;
+}
+
+static lcdc_status table_snapshot(struct lc_read *read, bool at_end, const struct lc_shape *shape, struct lc_change_stream **out,
+                                  lcdc_error **err)
+{
+    struct commit_stream *self = NULL;
+    LC_TRY(new_stream((struct lc_table_read *)read, shape, &self, err));
+    self->at_state = true;
+    self->at_end = at_end;
+    *out = &self->stream;
+    return LCDC_OK;
+}
+
+static void table_release(struct lc_read *read)
+{
+    struct lc_table_read *self = (struct lc_table_read *)read;
+    self->ops->release(self);
+}
+
+static void table_stats(struct lc_read *read, struct lc_buf *out)
+{
+    const struct lc_meter *meter = ((struct lc_table_read *)read)->meter;
+    if (meter)
+        lc_buf_printf(out, "\"lists\":%" PRId64 ",\"stats\":%" PRId64 ",\"opens\":%" PRId64 ",\"reads\":%" PRId64 ",\"bytes_read\":%" PRId64,
+                      (int64_t)meter->lists, (int64_t)meter->stats, (int64_t)meter->opens, (int64_t)meter->reads,
+                      (int64_t)meter->bytes);
+}
+
+void lc_table_read_init(struct lc_table_read *self)
+{
+    static const struct lc_read_ops ops = {.plan_next = table_plan_next,
+                                           .changes = table_changes,
+                                           .release = table_release,
+                                           .snapshot = table_snapshot,
+                                           .stats = table_stats};
+    self->read.ops = &ops;
+}
