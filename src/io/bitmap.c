@@ -82,8 +82,7 @@ lcdc_status lc_bitmap_insert(struct lc_bitmap *bitmap, size_t at, uint32_t high,
 }
 
 /* The part for a high half, made when it is not there; the caller puts at least one value into it. */
-static lcdc_status need_part(struct lc_bitmap *bitmap, uint32_t high, roaring_bitmap_t **out,
-                             lcdc_error **err)
+static lcdc_status need_part(struct lc_bitmap *bitmap, uint32_t high, roaring_bitmap_t **out, lcdc_error **err)
 {
     size_t at = find_part(bitmap, high);
     if (at == bitmap->n || bitmap->parts[at].high != high)
@@ -179,8 +178,7 @@ uint64_t lc_bitmap_count_range(const struct lc_bitmap *bitmap, uint64_t first, u
     if (n == 0)
         return 0;
     uint64_t last = last_of(first, n);
-    for (size_t i = find_part(bitmap, high_of(first));
-         i < bitmap->n && bitmap->parts[i].high <= high_of(last); i++) {
+    for (size_t i = find_part(bitmap, high_of(first)); i < bitmap->n && bitmap->parts[i].high <= high_of(last); i++) {
         uint32_t high = bitmap->parts[i].high;
         uint64_t from = high == high_of(first) ? low_of(first) : 0;
         uint64_t to = high == high_of(last) ? low_of(last) : UINT32_MAX;
@@ -297,9 +295,17 @@ bool lc_bitmap_next(const struct lc_bitmap *bitmap, uint64_t from, uint64_t *out
     return lc_bitmap_read(bitmap, from, 1, out) == 1;
 }
 
-/* Marks the members low .. last of one part; mask[0] stands for position `base` of that part. */
+/*
+ * Marks the members low .. last of one part; mask[0] stands for position `low` and is zeroed. That all or none are
+ * members is known by counting, which looks at no member.
+ */
 static void mask_part(const roaring_bitmap_t *part, uint32_t low, uint32_t last, uint8_t *mask)
 {
+    uint64_t rows = (uint64_t)last - low + 1, members = roaring_bitmap_range_cardinality(part, low, (uint64_t)last + 1);
+    if (members == rows)
+        memset(mask, 1, rows);
+    if (members == 0 || members == rows)
+        return;
     uint32_t chunk[CHUNK];
     roaring_uint32_iterator_t it;
     roaring_init_iterator(part, &it);
@@ -317,8 +323,7 @@ void lc_bitmap_mask(const struct lc_bitmap *bitmap, uint64_t first, size_t n, ui
         return;
     uint64_t last = last_of(first, n);
     memset(mask, 0, n);
-    for (size_t i = find_part(bitmap, high_of(first));
-         i < bitmap->n && bitmap->parts[i].high <= high_of(last); i++) {
+    for (size_t i = find_part(bitmap, high_of(first)); i < bitmap->n && bitmap->parts[i].high <= high_of(last); i++) {
         uint32_t high = bitmap->parts[i].high;
         uint32_t from = high == high_of(first) ? low_of(first) : 0;
         uint32_t to = high == high_of(last) ? low_of(last) : UINT32_MAX;
