@@ -126,6 +126,71 @@ def test_04_start_of_a_cut_history(folder):
     check_law(t, Range(None, t.current), got)
 
 
+def read_on(t, cursor=None, **options):
+    """What a follower does: a read from where the last one ended; (rows, next cursor)."""
+    r = changes(t.root, *(["--cursor", cursor] if cursor else []), "--print-cursor", **options)
+    return rows_of(r.table()), r.err.strip().splitlines()[-1]
+
+
+def test_04_cursor_outlives_what_it_has_read(folder):
+    t = people(folder)
+    t.append([(10, "x", 1)])
+    t.save()
+    got, cursor = read_on(t)
+    same_rows(got, Truth(t).changes(None, t.current))
+    got, cursor = read_on(t, cursor)                           # idle
+    assert got == []
+    consumed = t.current
+    t.expire(t.snapshots[:1])
+    t.upsert([(1, "one", 1)], ["id"])
+    t.save()
+    got, later = read_on(t, cursor)
+    same_rows(got, Truth(t).changes(consumed, t.current))
+    t.expire([consumed])
+    t.append([(11, "y", 1)])
+    t.save()
+    oldest = t.snapshots[0]
+    line = check_refused(changes(t.root, "--cursor", cursor), str(consumed.id), str(oldest.id))
+    assert "expire" in line.lower(), line
+    got, _ = read_on(t, later)                                 # the later cursor is still an ancestor
+    same_rows(got, Truth(t).changes(oldest, t.current))
+
+
+def test_22_cursor_of_a_rolled_back_snapshot(folder):
+    t = people(folder)
+    s1, s2 = t.current, t.append([(10, "lost", 1)])
+    t.save()
+    _, cursor = read_on(t)
+    t.rollback(s1)
+    t.append([(11, "kept", 1)])
+    t.save()
+    check_refused(changes(t.root, "--cursor", cursor), str(s2.id), str(s1.id))
+    other = people(f"{folder}/other")
+    other.save()
+    check_refused(changes(other.root, "--cursor", cursor), "another table")
+
+
+def test_59_cursor_and_start_do_not_mix(folder):
+    t = people(folder)
+    t.save()
+    _, cursor = read_on(t)
+    check_refused(changes(t.root, "--cursor", cursor, "--from", t.current.id))
+    check_refused(changes(t.root, "--cursor", "not a cursor"), "cursor")
+
+
+def test_60_a_compaction_is_skipped_as_a_whole(folder):
+    for version in (1, 2, 3):
+        t = Table(f"{folder}/{version}", COLUMNS, version=version)
+        t.append([(i, f"n{i}", i) for i in range(60)], per_file=1)
+        t.compact(t.current.data)
+        t.append([(100, "x", 1)])
+        t.save()
+        for f in t.snapshots[0].data:                          # nobody needs to open what was rewritten
+            os.remove(f.local)
+        check_range(t, t.snapshots[0])
+        assert check_range(t, t.snapshots[0], t.snapshots[1]) == []
+
+
 def test_05_data_file_gone_is_an_error_not_fewer_rows(folder):
     for version, how in ((2, "append"), (2, "cow"), (2, "mor"), (3, "mor")):
         t = people(f"{folder}/{version}{how}", version)

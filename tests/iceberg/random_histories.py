@@ -46,7 +46,7 @@ def requests(h):
     names = lambda last: [f.name for f in last.schema]
     yield dict(first=spans[0][0], last=spans[0][1], identity_of_order=["id"] if h.keyed else None)
     first, last = spans[1]
-    yield dict(first=first, last=last, where=random_where(h, last.schema), columns=r.sample(names(last), r.randint(1, len(names(last)))) if r.random() < 0.6 else None)
+    yield dict(first=first, last=last, where=random_where(h, last.schema), columns=r.sample(names(last), r.randint(1, len(names(last)))) if r.random() < 0.6 else None, words=["--no-pushdown"] if r.random() < 0.2 else [])
     first, last = spans[2]
     if h.keyed:
         yield dict(first=first, last=last, identity=["id"], fold=r.random() < 0.5, where=random_where(h, last.schema) if r.random() < 0.4 else None, drop_noop=r.random() < 0.2)

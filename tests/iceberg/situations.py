@@ -409,6 +409,21 @@ def test_promotions(folder):
     check_range(t, where=("cmp", "d", "=", decimal.Decimal("1.25")))
 
 
+def test_unknown_type_and_what_it_becomes(folder):
+    t = Table(f"{folder}/t", [("id", "long"), ("x", "unknown"), ("s", struct_of(("u", "unknown"), ("v", "int")))], version=3)
+    t.append([(1, None, {"u": None, "v": 1}), (2, None, None)])
+    first = t.current
+    t.update_cow(ids(1), lambda r: r | {"s": {"u": None, "v": 2}})
+    second = t.current
+    t.promote_column("x", "int")
+    t.append([(3, 5, {"u": None, "v": 3})])
+    t.delete_mor(ids(2))
+    t.save()
+    check_range(t, None, first)
+    check_range(t, first, second)
+    check_range(t)
+
+
 def test_promoted_date_is_a_timestamp(folder):
     """v3: date to timestamp; exact rows or a refusal that names the column."""
     t = Table(f"{folder}/t", [("id", "long"), ("day", "date")], version=3)

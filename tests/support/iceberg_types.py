@@ -251,6 +251,17 @@ def with_ids(f, take):
     return dataclasses.replace(f, type=t)
 
 
+def stored(t):
+    """The type as files hold it: columns of type unknown are not written, at any level."""
+    def inner(f):
+        return dataclasses.replace(f, type=stored(f.type))
+    if isinstance(t, Struct):
+        return Struct(tuple(inner(f) for f in t if f.type != "unknown"))
+    if isinstance(t, List):
+        return List(inner(t.element))
+    return Map(inner(t.key), inner(t.value)) if isinstance(t, Map) else t
+
+
 def all_fields(t):
     """Every field below a type, each level."""
     for f in t if isinstance(t, Struct) else [t.element] if isinstance(t, List) else [t.key, t.value] if isinstance(t, Map) else []:

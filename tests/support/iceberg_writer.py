@@ -13,7 +13,7 @@ import fastavro
 
 from .iceberg_files import by_id, column, avro_primitive, deletion_vector, entry_schema, list_schema, odd, parquet_bytes, puffin
 from .iceberg_types import (DELETE_POS, DELETE_PATH, DELETE_ROW, MISSING, Field, PartitionField, Spec, Struct, all_fields, by_ids, by_names, bytes_value, canon,
-                            path_to, promoted, read_field, transform_type, transform_value, type_json, with_ids)
+                            path_to, promoted, read_field, stored, transform_type, transform_value, type_json, with_ids)
 
 @dataclass(eq=False)
 class DataFile:
@@ -256,7 +256,7 @@ class Table:
             found = {canon(self.partition_of(r, spec)): self.partition_of(r, spec) for r in rows} or {(): (None,) * len(spec.fields)}
             assert len(found) == 1, "rows of one file must share a partition"
             partition = next(iter(found.values()))
-        written = Struct(tuple(f for f in schema if f.name not in omit and f.type != "unknown"))
+        written = stored(Struct(tuple(f for f in schema if f.name not in omit)))
         raw = (write or parquet_bytes)(rows, written, row_ids, updated, ids, **self.parquet)
         path, local = self.store(folder, ".parquet", raw)
         return DataFile(path, rows, written, spec, partition, row_ids, updated, len(raw), data_seq=data_seq, stats=self.stats, local=local)
