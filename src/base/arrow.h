@@ -62,8 +62,8 @@ lcdc_status lc_array_check(const struct ArrowArray *array, const struct lc_field
 
 /**
  * Rows gathered from `n_from` struct arrays of one schema: output row k is row rows[k] of from[sources[k]] (sources
- * NULL: always from[0]). A row index of -1 makes a null row (all columns null too). The result owns its memory in one
- * block, allocated by `alloc` when given (with its release), else by lc_alloc.
+ * NULL: always from[0]). A row index of -1 makes a null row (all columns null too), whatever its source. LC_R_LIMIT
+ * when text or elements of a column pass what int32 offsets hold.
  */
 lcdc_status lc_array_gather(const struct lc_field *type, size_t n_from, const struct ArrowArray *const *from,
                             const uint32_t *sources, const int64_t *rows, int64_t n, struct ArrowArray *out,
@@ -74,15 +74,16 @@ lcdc_status lc_array_filter(const struct lc_field *type, struct ArrowArray *take
 /** A struct array with children `columns[i]` of `take_array`, in that order (a projection). Consumes `array`. */
 lcdc_status lc_array_project(struct ArrowArray *take_array, size_t n, const size_t *columns, struct ArrowArray *out,
                              lcdc_error **err);
-/** The first `n_first` children of a struct array without nulls of its own, and the others. Consumes `take_array`. */
+/** The first `n_first` children of a struct array, and the others. Consumes `take_array`. */
 lcdc_status lc_array_split(struct ArrowArray *take_array, size_t n_first, struct ArrowArray *out_first,
                            struct ArrowArray *out_rest, lcdc_error **err);
-/** `n` null rows of a type. */
+/** `n` null rows of a type; all buffers are one block of zeros. */
 lcdc_status lc_array_nulls(const struct lc_field *type, int64_t n, struct ArrowArray *out, lcdc_error **err);
 
 /**
- * A change batch: ops[i], images before/after (a released array stands for all-null images), one snapshot and time for
- * all rows (has_* false: null). Consumes the images.
+ * A change batch: op, images, snapshot and time of row i. An image that its op does not have is null; a released array
+ * stands for images that are null throughout, NULL for snapshots or times that are; ts_valid NULL: every time is there.
+ * Consumes the images.
  */
 lcdc_status lc_change_array(const struct lc_field *images, const uint8_t *ops, int64_t n, struct ArrowArray *take_before,
                             struct ArrowArray *take_after, const int64_t *snapshots, const int64_t *ts_us,

@@ -301,28 +301,50 @@ static bool copy_validity(const struct ArrowArray *from, struct lc_array_memory 
     return bits;
 }
 
-static lcdc_status project(struct ArrowArray *array, size_t n, const size_t *columns, struct ArrowArray *out,
-                           lcdc_error **err)
+/* A struct array of the rows of `from` with room for `n` columns. */
+static bool init_like(struct ArrowArray *out, struct lc_array_memory *memory, const struct ArrowArray *from, size_t n)
 {
-    LC_ARRAY struct ArrowArray made = {0};
-    LC_ARRAY_MEMORY struct lc_array_memory *memory = lc_array_memory_new();
-    if (!memory || !init_node(&made, memory, 1, n, array->length) || !copy_validity(array, memory, &made))
-        return lc_fail_oom(err);
-    for (size_t i = 0; i < n; i++) {
-        if (columns[i] >= (size_t)array->n_children || !array->children[columns[i]]->release)
-            return lc_fail(err, LC_R_INTERNAL, "column %zu of a projection is not there or is taken twice", columns[i]);
-        lc_array_move(array->children[columns[i]], made.children[i]);
-    }
-    lc_array_move(&made, out);
+    return init_node(out, memory, 1, n, from->length) && copy_validity(from, memory, out);
+}
+
+static lcdc_status move_column(struct ArrowArray *from, size_t column, struct ArrowArray *to, lcdc_error **err)
+{
+    if (column >= (size_t)from->n_children || !from->children[column]->release)
+        return lc_fail(err, LC_R_INTERNAL, "column %zu of a projection is not there or is taken twice", column);
+    lc_array_move(from->children[column], to);
     return LCDC_OK;
 }
 
 lcdc_status lc_array_project(struct ArrowArray *take_array, size_t n, const size_t *columns, struct ArrowArray *out,
                              lcdc_error **err)
 {
-    LC_ARRAY struct ArrowArray array;
+    LC_ARRAY struct ArrowArray array = {0}, made = {0};
+    LC_ARRAY_MEMORY struct lc_array_memory *memory = lc_array_memory_new();
     lc_array_move(take_array, &array);
-    return project(&array, n, columns, out, err);
+    if (!memory || !init_like(&made, memory, &array, n))
+        return lc_fail_oom(err);
+    for (size_t i = 0; i < n; i++)
+        LC_TRY(move_column(&array, columns[i], made.children[i], err));
+    lc_array_move(&made, out);
+    return LCDC_OK;
+}
+
+lcdc_status lc_array_split(struct ArrowArray *take_array, size_t n_first, struct ArrowArray *out_first,
+                           struct ArrowArray *out_rest, lcdc_error **err)
+{
+    LC_ARRAY struct ArrowArray array = {0}, first = {0}, rest = {0};
+    LC_ARRAY_MEMORY struct lc_array_memory *memory = lc_array_memory_new();
+    lc_array_move(take_array, &array);
+    size_t n = (size_t)array.n_children;
+    if (n_first > n)
+        return lc_fail(err, LC_R_INTERNAL, "the first %zu of %zu columns", n_first, n);
+    if (!memory || !init_like(&first, memory, &array, n_first) || !init_like(&rest, memory, &array, n - n_first))
+        return lc_fail_oom(err);
+    for (size_t i = 0; i < n; i++)
+        LC_TRY(move_column(&array, i, i < n_first ? first.children[i] : rest.children[i - n_first], err));
+    lc_array_move(&first, out_first);
+    lc_array_move(&rest, out_rest);
+    return LCDC_OK;
 }
 
 /* ---- size ---- */

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* More rows than any address space holds values of; keeps all sums and products below in range. */
-static const int64_t MAX_ROWS = INT64_C(1) << 40;
+/* More rows than a batch ever has; bounds the work that a few hostile numbers can ask for. */
+enum { MAX_ROWS = INT32_MAX };
 
 struct node {
     const struct ArrowArray *array;
@@ -70,7 +70,9 @@ static lcdc_status check_nulls(const struct node *node)
 
 static bool has_nulls(const struct ArrowArray *array)
 {
-    for (int64_t i = 0; i < array->length; i++)
+    if (array->n_buffers == 0) /* of the null type */
+        return array->length > 0;
+    for (int64_t i = 0; array->buffers[0] && i < array->length; i++)
         if (lc_array_is_null(array, i))
             return true;
     return false;

@@ -448,6 +448,33 @@ static void a_column_cannot_be_taken_twice(void **state)
     }
 }
 
+static void a_split_parts_the_columns(void **state)
+{
+    (void)state;
+    for (size_t n_first = 0; n_first <= lc_test_every_type()->n_children + 1; n_first++) {
+        uint64_t random = n_first;
+        const struct lc_field *type = lc_test_every_type();
+        LC_ARRAY struct ArrowArray array = {0}, first = {0}, rest = {0};
+        bool was_null[9];
+        lc_test_array(&random, type, 9, true, &array);
+        for (int i = 0; i < 9; i++)
+            was_null[i] = lc_array_is_null(&array, i);
+        lcdc_status status = lc_array_split(&array, n_first, &first, &rest, NULL);
+        assert_int_equal(status, n_first > type->n_children ? LCDC_INTERNAL : LCDC_OK);
+        assert_null(array.release);
+        if (status != LCDC_OK)
+            return;
+        struct lc_field first_type = parent("", LC_TYPE_STRUCT, n_first, type->children);
+        struct lc_field rest_type = parent("", LC_TYPE_STRUCT, type->n_children - n_first, type->children + n_first);
+        assert_int_equal(lc_array_check(&first, &first_type, NULL), LCDC_OK);
+        assert_int_equal(lc_array_check(&rest, &rest_type, NULL), LCDC_OK);
+        for (int i = 0; i < 9; i++) {
+            assert_int_equal(lc_array_is_null(&first, i), was_null[i]);
+            assert_int_equal(lc_array_is_null(&rest, i), was_null[i]);
+        }
+    }
+}
+
 static void bytes_count_what_the_rows_span(void **state)
 {
     (void)state;
@@ -567,6 +594,7 @@ static void broken_structure_is_corrupt(void **state)
     ASSERT_CORRUPT(INT64, b.column.offset = -1);
     ASSERT_CORRUPT(INT64, b.column.offset = INT64_MAX);
     ASSERT_CORRUPT(INT64, b.column.length = INT64_MAX);
+    ASSERT_CORRUPT(INT64, b.column.length = INT64_C(1) << 31);
     ASSERT_CORRUPT(INT64, b.column.null_count = -2);
     ASSERT_CORRUPT(INT64, b.column.null_count = 5);
     ASSERT_CORRUPT(INT64, b.column.null_count = 1);
@@ -624,6 +652,7 @@ static void keys_must_be_there(void **state)
     (void)state;
     ASSERT_CORRUPT(MAP, (b.below_buffers[0] = b.bits, b.bits[0] = 0xF7, b.key.null_count = 1));
     ASSERT_CORRUPT(MAP, (b.pair_buffers[0] = b.bits, b.bits[0] = 0xF7, b.below.null_count = -1));
+    ASSERT_CORRUPT(MAP, (b.child[0].type.kind = b.child[1].type.kind = LC_TYPE_NULL, b.key.n_buffers = 0));
 }
 
 static void values_must_be_of_their_type(void **state)
@@ -854,6 +883,7 @@ int main(void)
         cmocka_unit_test(a_projection_moves_columns),
         cmocka_unit_test(a_projection_without_columns_keeps_its_rows),
         cmocka_unit_test(a_column_cannot_be_taken_twice),
+        cmocka_unit_test(a_split_parts_the_columns),
         cmocka_unit_test(bytes_count_what_the_rows_span),
         cmocka_unit_test(sound_arrays_pass),
         cmocka_unit_test(broken_structure_is_corrupt),

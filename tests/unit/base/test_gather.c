@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_gather.c - gathered rows are the rows that were asked for, of every type, however inputs and picks lie. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -277,6 +278,36 @@ static void a_moved_child_outlives_its_parent(void **state)
     assert_int_equal(lc_array_check(&child, point, NULL), LCDC_OK);
 }
 
+static void *release_children(void *context)
+{
+    struct ArrowArray *children = context;
+    for (int i = 0; i < 10; i++)
+        lc_array_release(&children[i]);
+    return NULL;
+}
+
+static void children_may_end_on_any_thread(void **state)
+{
+    (void)state;
+    uint64_t random = 10;
+    INPUT struct input input;
+    make_input(&input, &random, 1, true);
+    make_rows(&input, &random, 30, 3, false);
+    for (int round = 0; round < 20; round++) {
+        struct ArrowArray got = {0}, children[20];
+        pthread_t threads[2];
+        assert_int_equal(lc_array_gather(lc_test_every_type(), 1, input.from, NULL, input.rows, input.n, &got, NULL),
+                         LCDC_OK);
+        for (int i = 0; i < 20; i++)
+            lc_array_move(got.children[i], &children[i]);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, release_children, children + i * 10), 0);
+        lc_array_release(&got);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+}
+
 static lcdc_status gather_once(void *context, lcdc_error **err)
 {
     struct input *input = context;
@@ -326,6 +357,7 @@ int main(void)
         cmocka_unit_test(filter_keeps_what_the_mask_says),
         cmocka_unit_test(a_full_mask_moves_the_array),
         cmocka_unit_test(a_moved_child_outlives_its_parent),
+        cmocka_unit_test(children_may_end_on_any_thread),
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(a_failed_filter_consumes_its_input),
     };
