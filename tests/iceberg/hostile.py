@@ -12,7 +12,7 @@ import fastavro
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from support.expected import expected
-from support.harness import changes, check_refused, main, same_rows
+from support.harness import changes, check_refused, main, run, same_rows
 from support.iceberg_harness import Range, Truth, rows_of
 from support.iceberg_types import list_of, struct_of
 from support.iceberg_writer import Table
@@ -208,6 +208,30 @@ def test_paths_that_lead_elsewhere(folder):
                 x["manifest-list"] = path
         edit_metadata(t, change)
         refused(t)
+
+
+def test_every_command_says_what_is_wrong(folder):
+    t = table(folder)
+    def check(*mentions):
+        for command in ("changes", "plan", "verify"):
+            check_refused(run(command, t.root, *Range(None, t.current).words()), *mentions)
+    data = t.snapshots[0].data[0].local
+    os.rename(data, data + ".away")
+    for command in ("changes", "verify"):
+        check_refused(run(command, t.root, *Range(None, t.current).words()), os.path.basename(data))
+    os.rename(data + ".away", data)
+    manifest = local(t, t.current.manifests[0].path)
+    os.rename(manifest, manifest + ".away")
+    check(os.path.basename(manifest))
+    os.rename(manifest + ".away", manifest)
+    os.rename(t.current.list_local, t.current.list_local + ".away")
+    check(os.path.basename(t.current.list_local))
+    edit_metadata(t, lambda m: m.update({"format-version": 4}))
+    check("version")
+    check_refused(run("probe", t.root), "version")
+    shutil.rmtree(t.root + "/metadata")
+    check(t.root)
+    check_refused(run("probe", t.root), t.root)
 
 
 # ---- Avro: manifest lists and manifests
