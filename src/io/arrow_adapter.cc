@@ -3013,7 +3013,7 @@ template <class Body> lcdc_status guard_writer(lcdc_error **err, const CallbackS
     return status;
 }
 
-} // namespace
+} /* namespace */
 
 /* ======== Parquet reader ======== */
 
@@ -3351,7 +3351,7 @@ void visit_stream(ar::ipc::RecordBatchStreamReader &reader, Pool *pool, lc_ipc_v
     }
 }
 
-} // namespace
+} /* namespace */
 
 extern "C" lcdc_status lc_ipc_read(const void *bytes, size_t n, lc_ipc_visit visit, void *context, lcdc_error **err)
 {
@@ -3615,7 +3615,7 @@ const struct lc_storage_ops arrow_ops = {
     .release = arrow_release,
 };
 
-} // namespace
+} /* namespace */
 
 extern "C" lcdc_status lc_storage_arrow(struct lc_storage **out, lcdc_error **err)
 {
