@@ -148,7 +148,7 @@ char *lc_location_join(const char *folder, const char *name)
 /* The normal form, or for what has none ("file://host/x", a cluster's own scheme) the text without trailing slashes. */
 static lcdc_status comparable(const char *text, char **out, lcdc_error **err)
 {
-    LC_BUF struct lc_buf buf;
+    LC_BUF struct lc_buf buf = {0};
     lcdc_status status = lc_location_normalise(text, out, NULL);
     if (status == LCDC_OK || status == LCDC_OUT_OF_MEMORY)
         return status == LCDC_OK ? LCDC_OK : lc_fail_oom(err);
