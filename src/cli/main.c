@@ -112,6 +112,8 @@ int lc_cli_unknown_command(const char *name)
     const struct lc_cli_command *command;
     for (size_t i = 0; (command = lc_cli_command_at(i)) != NULL; i++)
         lc_cli_nearest_add(&nearest, command->name);
+    lc_cli_nearest_add(&nearest, "--help");
+    lc_cli_nearest_add(&nearest, "--version");
     if (nearest.best)
         return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.unknown_command", "there is no command '%s'; did you mean %s",
                            name, nearest.best);

@@ -98,7 +98,7 @@ void lc_cli_nearest_add(struct lc_cli_nearest *nearest, const char *candidate)
     size_t n = strlen(nearest->word), letters = n - strspn(nearest->word, "-");
     bool is_beginning = letters > 1 && strncmp(candidate, nearest->word, n) == 0;
     size_t d = is_beginning ? 1 : distance(nearest->word, candidate);
-    if (d <= (letters + 1) / 3 + (letters > 2) && d <= 3 && (!nearest->best || d < nearest->distance)) {
+    if (d <= (letters < 2 ? 1 : letters / 2) && d <= 3 && (!nearest->best || d < nearest->distance)) {
         nearest->best = candidate;
         nearest->distance = d;
     }
