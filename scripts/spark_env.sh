@@ -39,7 +39,7 @@ retry() {
 
 apt_install() {
     retry apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive retry apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    DEBIAN_FRONTEND=noninteractive retry apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@" >/dev/null
 }
 
 need_command() { # command, package

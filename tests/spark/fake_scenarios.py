@@ -1,0 +1,741 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenarios of the fake server: each a class whose docstring says what goes wrong and what a client owes.
+
+A scenario is a healthy server (the base class) that does one thing otherwise. Its name is the class name in snake case.
+Rows are those of fake_rows, so a scenario that a client can get through gives exactly the rows of `healthy`. What is done to
+responses is done to feeds only, that is to answers of three batches (201 rows) or more: probes and histories stay healthy.
+Streams of one operation are numbered: 0 is the first answer to ExecutePlan, then one for each ReattachExecute.
+"""
+import re
+import uuid
+
+import grpc
+import pyarrow
+from google.protobuf import duration_pb2
+from google.rpc import error_details_pb2
+from pyspark.sql.connect.proto import base_pb2 as base
+
+import fake_front
+from fake_protocol import Item, Refusal, cursor_error, fill_error, handle_error, ipc_stream, packed
+from fake_rows import SqlError
+
+BATCH_ROWS = 100
+INTERNAL = grpc.StatusCode.INTERNAL
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+
+
+def scenarios(root=None):
+    root = root or Healthy
+    return [root] + [each for child in root.__subclasses__() for each in scenarios(child)]
+
+
+def names():
+    return {snake(each.__name__): " ".join(each.__doc__.split()) for each in scenarios()}
+
+
+def by_name(name):
+    return next(each for each in scenarios() if snake(each.__name__) == name)()
+
+
+def snake(name):
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+
+
+def batches_of(items):
+    return [item for item in items if item.is_batch]
+
+
+def middle_of(item):
+    return len(item.fields["arrow_batch"].data) // 2
+
+
+def replace_batch(items, number, **changes):
+    """Changes fields of the number-th batch message."""
+    batch = batches_of(items)[number].fields["arrow_batch"]
+    for name, value in changes.items():
+        setattr(batch, name, value)
+    return items
+
+
+class Healthy:
+    """Everything goes well."""
+
+    version = "4.2.1"
+    token = None
+    silent = False
+
+    def enter(self, rpc, request, call):
+        """Before the call-th call of an RPC in a session; may raise."""
+
+    def execute(self, sql):
+        """Before SQL runs; may raise."""
+
+    def batches(self, table):
+        """The table as record batches, or as pairs of row count and IPC bytes; an empty table is one empty batch."""
+        empty = pyarrow.RecordBatch.from_pylist([], schema=table.schema)
+        return table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS) or [empty]
+
+    def script(self, items):
+        """The responses of a feed, complete."""
+        return items
+
+    def play(self, stream, items):
+        """What of it one stream sends, and when; None means only time has passed."""
+        yield from items
+
+    def fetch(self, error, response):
+        """What FetchErrorDetails knows of an error."""
+        fill_error(error, response)
+
+
+# --- what an engine can do
+
+
+class Spark41(Healthy):
+    """Spark 4.1 says it is 4.1.4 and knows no CHANGES clause."""
+
+    version = "4.1.4"
+
+    def execute(self, sql):
+        if re.search(r"\sCHANGES\s+FROM\s", sql, re.I):
+            raise SqlError("PARSE_SYNTAX_ERROR", "42601", "[PARSE_SYNTAX_ERROR] Syntax error at or near 'FROM'. SQLSTATE: 42601",
+                           "org.apache.spark.sql.catalyst.parser.ParseException")
+
+
+class OddVersion(Healthy):
+    """The version is no version."""
+
+    version = "banana;4.2"
+
+
+class FlagOff(Healthy):
+    """The catalog does not do CHANGES; table_changes works."""
+
+    def execute(self, sql):
+        if re.search(r"\sCHANGES\s+FROM\s", sql, re.I):
+            raise SqlError("UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE", "0A000", "[UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE] The feature is not "
+                           "supported: Catalog spark_catalog does not support Change Data Capture (CDC). SQLSTATE: 0A000")
+
+
+class GreenProbe(Healthy):
+    """CHANGES works with LIMIT 0 and fails when it is read, as on a Delta table without row tracking; table_changes works."""
+
+    def execute(self, sql):
+        if re.search(r"\sCHANGES\s+FROM\s", sql, re.I) and not re.search(r"LIMIT\s+0\s*$", sql, re.I):
+            raise SqlError("DELTA_CHANGELOG_REQUIRES_ROW_TRACKING", "0AKDE", "[DELTA_CHANGELOG_REQUIRES_ROW_TRACKING] Change data capture via "
+                           "CHANGES on `t` requires row tracking.", "org.apache.spark.sql.delta.DeltaAnalysisException")
+
+
+class NoEnginePath(FlagOff):
+    """Neither CHANGES nor table_changes nor a changelog view works."""
+
+    def execute(self, sql):
+        super().execute(sql)
+        if "table_changes" in sql:
+            raise SqlError("DELTA_MISSING_CHANGE_DATA", "KD002", "[DELTA_MISSING_CHANGE_DATA] Error getting change data for range [1 , 4] as "
+                           "change data was not\nrecorded for version [1].", "org.apache.spark.sql.delta.DeltaAnalysisException")
+        if "create_changelog_view" in sql:
+            raise SqlError("FAILED_TO_LOAD_ROUTINE", "38000", "[FAILED_TO_LOAD_ROUTINE] Failed to load routine `create_changelog_view`.")
+
+
+class MergeOnRead(Spark41):
+    """Spark 4.1 whose changelog view can be made but not read, as over Iceberg delete files; the error has no class."""
+
+    def execute(self, sql):
+        super().execute(sql)
+        if re.match(r"\s*SELECT\s", sql, re.I) and not re.search(r"\.`?(snapshots|history)", sql):
+            raise SqlError("", "", "Delete files are currently not supported in changelog scans", "java.lang.UnsupportedOperationException")
+
+
+# --- streams that break and can be taken up again
+
+
+class StreamLimit(Healthy):
+    """Every stream ends OK after five responses, without result_complete: reattach, no gap."""
+
+    def play(self, stream, items):
+        for _count, item in zip(range(5), items):
+            yield item
+
+
+class CutMidBatch(Healthy):
+    """The connection is reset in the middle of the third batch: reattach, no gap, no repeat."""
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.number == 0 and item.is_batch and stream.batches == 2:
+                stream.strike(fake_front.cut, middle_of(item))
+            yield item
+
+
+class CutEveryStream(Healthy):
+    """Every stream is reset in the middle of its second batch: reattach again and again, it gets on."""
+
+    def play(self, stream, items):
+        for item in items:
+            if item.is_batch and stream.batches == 1:
+                stream.strike(fake_front.cut, middle_of(item))
+            yield item
+
+
+class CutForever(Healthy):
+    """Every stream after the first batch is reset before anything new arrives: give up, within the deadline."""
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.execution.is_feed and (stream.number > 0 or stream.batches == 1):
+                stream.strike(fake_front.cut, 20)
+            yield item
+
+
+class AbruptClose(Healthy):
+    """The connection is reset between two batches: reattach."""
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.number == 0 and stream.batches == 3:
+                stream.strike(fake_front.cut)
+            yield item
+
+
+class RstStream(Healthy):
+    """The stream is reset, the connection lives: an error or a reattach, never a part as if it were all."""
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.number == 0 and stream.batches == 3:
+                stream.strike(fake_front.reset_stream, 100)
+            yield item
+
+
+class GoawayGraceful(Healthy):
+    """GOAWAY in mid-stream: this stream may end, new calls need a new connection (field link of the record)."""
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.number == 0 and item.is_batch and stream.batches == 3:
+                stream.strike(fake_front.go_away, middle_of(item))
+            yield item
+
+
+class GoawayAbrupt(Healthy):
+    """GOAWAY too_many_pings and a closed connection: reattach on a new one."""
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.number == 0 and item.is_batch and stream.batches == 3:
+                stream.strike(fake_front.go_away_abruptly, middle_of(item))
+            yield item
+
+
+class DiesMidRead(Healthy):
+    """The server is gone in the middle of the third batch, and refuses connections from then on: an error, soon."""
+
+    def play(self, stream, items):
+        for item in items:
+            if item.is_batch and stream.batches == 2:
+                stream.strike(fake_front.die, middle_of(item))
+            yield item
+
+
+class ReattachRepeats(CutMidBatch):
+    """Cut in mid-batch; the reattached stream starts from the first response again: an error, never rows twice."""
+
+    def play(self, stream, items):
+        if stream.number > 0:
+            items = iter(stream.execution.items)
+        yield from super().play(stream, items)
+
+
+class ReattachSkips(CutMidBatch):
+    """Cut in mid-batch; the reattached stream leaves one batch out: an error, never a gap."""
+
+    def play(self, stream, items):
+        skipped = stream.number == 0
+        for item in super().play(stream, items):
+            if item.is_batch and not skipped:
+                skipped = True
+                continue
+            yield item
+
+
+class ReattachLost(CutMidBatch):
+    """Cut in mid-batch; the server does not know the operation any more: an error, for rows were delivered."""
+
+    def enter(self, rpc, request, call):
+        if rpc == "ReattachExecute":
+            raise handle_error("OPERATION_NOT_FOUND", f"Operation {request.operation_id} not found.")
+
+
+class ReattachTooLate(CutMidBatch):
+    """Cut in mid-batch; the position is no longer kept: an error."""
+
+    def enter(self, rpc, request, call):
+        if rpc == "ReattachExecute":
+            raise cursor_error("POSITION_NOT_AVAILABLE", f"The cursor position id {request.last_response_id} is no longer available.")
+
+
+class ReattachDisconnected(CutMidBatch):
+    """Cut in mid-batch; the first two reattaches are told INVALID_CURSOR.DISCONNECTED, which is worth another try."""
+
+    def enter(self, rpc, request, call):
+        if rpc == "ReattachExecute" and call <= 2:
+            raise cursor_error("DISCONNECTED", "The cursor has been disconnected by the server.")
+
+
+class ReattachStuck(Healthy):
+    """After two batches every stream ends OK with nothing new and no result_complete: give up, within the deadline."""
+
+    def play(self, stream, items):
+        if stream.number == 0:
+            for item in items:
+                if stream.batches == 2:
+                    return
+                yield item
+
+
+# --- offsets, chunks and the end
+
+
+class OffsetGap(Healthy):
+    """One batch is missing from the stream: start_offset jumps; an error."""
+
+    def script(self, items):
+        missing = batches_of(items)[1:2]
+        return [item for item in items if item not in missing]
+
+
+class OffsetRepeat(Healthy):
+    """One batch comes twice, under two response ids: start_offset goes back; an error."""
+
+    def script(self, items):
+        out = []
+        for item in items:
+            out.append(item)
+            if item in batches_of(items)[1:2]:
+                out.append(Item(**item.fields))
+        return out
+
+
+class OffsetAbsent(Healthy):
+    """No batch has a start_offset, as from an older server: all rows."""
+
+    def script(self, items):
+        for item in batches_of(items):
+            item.fields["arrow_batch"].ClearField("start_offset")
+        return items
+
+
+class EndMissing(Healthy):
+    """The metrics come, result_complete never does, and a reattach gives nothing: not a good end."""
+
+    def script(self, items):
+        return [item for item in items if "result_complete" not in item.fields]
+
+
+class AfterTheEnd(Healthy):
+    """One more batch follows result_complete: an error, or nothing of it."""
+
+    def script(self, items):
+        return items + [Item(**item.fields) for item in batches_of(items)[-1:]]
+
+
+class Chunked(Healthy):
+    """Batches come in chunks of 7000 bytes, asked for or not: all rows."""
+
+    def script(self, items):
+        out = []
+        for item in items:
+            out += self.chunks(item) if item.is_batch else [item]
+        return out
+
+    @staticmethod
+    def chunks(item):
+        whole = item.fields["arrow_batch"]
+        parts = [whole.data[at : at + 7000] for at in range(0, len(whole.data), 7000)]
+        return [
+            Item(arrow_batch=base.ExecutePlanResponse.ArrowBatch(
+                row_count=whole.row_count, start_offset=whole.start_offset, data=part, chunk_index=index, num_chunks_in_batch=len(parts)))
+            for index, part in enumerate(parts)]
+
+
+class ChunkCut(Chunked):
+    """Chunked, and the connection is reset in the middle of a batch's second chunk: reattach, all rows."""
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.number == 0 and stream.batches == 6 and item.is_batch:
+                stream.strike(fake_front.cut, middle_of(item))
+            yield item
+
+
+class ChunkLost(Chunked):
+    """Chunked, and one chunk is missing: an error."""
+
+    def script(self, items):
+        items = super().script(items)
+        return [item for item in items if item is not batches_of(items)[6]]
+
+
+class ChunkRepeated(Chunked):
+    """Chunked, and one chunk comes twice: an error."""
+
+    def script(self, items):
+        items = super().script(items)
+        at = items.index(batches_of(items)[6])
+        return items[: at + 1] + [Item(**items[at].fields)] + items[at + 1 :]
+
+
+class ChunkCountChanges(Chunked):
+    """Chunked, and a later chunk names another number of chunks: an error."""
+
+    def script(self, items):
+        return replace_batch(super().script(items), 2, num_chunks_in_batch=3)
+
+
+class ChunkUnfinished(Chunked):
+    """Chunked, and the stream ends in the middle of the last batch, with result_complete: an error."""
+
+    def script(self, items):
+        items = super().script(items)
+        return [item for item in items if item is not batches_of(items)[-1]]
+
+
+class ChunkEndless(Chunked):
+    """The first chunk says it is one of 2^60: an error, and no allocation of that size."""
+
+    def script(self, items):
+        return replace_batch(super().script(items), 0, num_chunks_in_batch=1 << 60)
+
+
+# --- what is in the messages
+
+
+def changed_column(table, name, change):
+    if name not in table.column_names:
+        return table
+    at = table.column_names.index(name)
+    column = change(table[name])
+    return table.set_column(at, name, column) if column is not None else table.remove_column(at)
+
+
+class UnknownOp(Healthy):
+    """One row's _change_type is `upsert`: an error."""
+
+    word = "upsert"
+
+    def batches(self, table):
+        words = lambda column: pyarrow.array([self.word if at == 150 else word for at, word in enumerate(column.to_pylist())], pyarrow.string())
+        return super().batches(changed_column(table, "_change_type", words))
+
+
+class NullOp(UnknownOp):
+    """One row's _change_type is null: an error."""
+
+    word = None
+
+
+class OpMissing(Healthy):
+    """There is no column _change_type: an error."""
+
+    def batches(self, table):
+        return super().batches(changed_column(table, "_change_type", lambda column: None))
+
+
+class StringVersions(Healthy):
+    """_commit_version is text that holds numbers: all rows, with their commits."""
+
+    def batches(self, table):
+        return super().batches(changed_column(table, "_commit_version", lambda column: column.cast(pyarrow.string())))
+
+
+class WordyVersions(Healthy):
+    """_commit_version is text that holds no numbers: an error, or rows without a number; no crash."""
+
+    def batches(self, table):
+        words = lambda column: pyarrow.array([f"commit {number}" for number in column.to_pylist()])
+        return super().batches(changed_column(table, "_commit_version", words))
+
+
+class SchemaChange(Healthy):
+    """The third batch has another type for `name` than those before: an error."""
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            if number == 2:
+                numbers = lambda column: pyarrow.array(range(batch.num_rows), pyarrow.int32())
+                batch = changed_column(pyarrow.Table.from_batches([batch]), "name", numbers).to_batches()[0]
+            yield batch
+
+
+class ColumnVanishes(Healthy):
+    """The third batch lacks the column `name`: an error."""
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            if number == 2:
+                batch = changed_column(pyarrow.Table.from_batches([batch]), "name", lambda column: None).to_batches()[0]
+            yield batch
+
+
+class GarbageArrow(Healthy):
+    """The third batch is no Arrow at all: an error."""
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            yield (batch.num_rows, bytes(range(256)) * 40) if number == 2 else batch
+
+
+class GarbageInside(Healthy):
+    """The third batch is an Arrow stream whose metadata and offsets were overwritten here and there: an error, no crash."""
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            if number == 2:
+                data = bytearray(ipc_stream(batch))
+                for at in range(600, len(data), 61):
+                    data[at] ^= 0xFF
+                yield batch.num_rows, bytes(data)
+            else:
+                yield batch
+
+
+class TruncatedArrow(Healthy):
+    """The third batch's Arrow stream ends in the middle: an error."""
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            data = ipc_stream(batch)
+            yield (batch.num_rows, data[: len(data) // 2]) if number == 2 else batch
+
+
+class EmptyArrow(Healthy):
+    """The third batch has no bytes but says it has rows: an error."""
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            yield (batch.num_rows, b"") if number == 2 else batch
+
+
+class RowCountLie(Healthy):
+    """The third batch holds other than row_count rows: an error."""
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            yield (batch.num_rows, ipc_stream(batch.slice(1))) if number == 2 else batch
+
+
+class GarbageMessage(Healthy):
+    """One response is not a protobuf message: an error."""
+
+    def script(self, items):
+        return items[:6] + [Item(raw=b"\xff\xfe\xfd" * 20)] + items[6:]
+
+
+class UnknownMessages(Healthy):
+    """Responses of a kind and with a field nobody knows come between the others: all rows."""
+
+    def script(self, items):
+        unknown_field = b"\xc8\x3e\x01"  # number 1001, varint 1
+        return [each for item in items for each in ((item, Item(extra=unknown_field)) if item.is_batch else (item,))]
+
+
+class ForeignSession(Healthy):
+    """One response carries the session_id of somebody else: an error."""
+
+    def script(self, items):
+        batches_of(items)[1].fields["session_id"] = str(uuid.uuid4())
+        return items
+
+
+class ServerRestarted(Healthy):
+    """One response carries another server_side_session_id, as after a restart: an error."""
+
+    def script(self, items):
+        batches_of(items)[1].fields["server_side_session_id"] = str(uuid.uuid4())
+        return items
+
+
+# --- errors
+
+
+class ErrorAfterData(Healthy):
+    """Three batches, then a Spark error: the error, with its class; what came before is not a whole result."""
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.batches == 3:
+                raise SqlError("USER_RAISED_EXCEPTION", "P0001", "[USER_RAISED_EXCEPTION] after three batches", "org.apache.spark.SparkRuntimeException",
+                               {"errorMessage": "after three batches"})
+            yield item
+
+
+class ErrorWithoutDetails(Healthy):
+    """ExecutePlan fails with code 13 and a text, nothing else."""
+
+    def execute(self, sql):
+        raise Refusal(INTERNAL, "java heap space, perhaps: 100 % ünsure\nsecond line")
+
+
+class ErrorWithoutText(Healthy):
+    """ExecutePlan fails with code 13 and nothing else."""
+
+    def execute(self, sql):
+        raise Refusal(INTERNAL, "")
+
+
+class ErrorGarbageDetails(Healthy):
+    """ExecutePlan fails, and its grpc-status-details-bin is garbage: the text at least."""
+
+    def execute(self, sql):
+        raise Refusal(INTERNAL, "details are garbage", raw_details=b"\xff\xff\xff\xff\x07garbage")
+
+
+class ErrorLong(Healthy):
+    """ExecutePlan fails with 20,000 characters of text: the status has 2048 and no class, FetchErrorDetails has it all."""
+
+    def execute(self, sql):
+        raise SqlError("LONG_ONE", "42K09", "[LONG_ONE] " + "long " * 4000 + "end", parameters={"what": "long"})
+
+
+class ErrorDetailsLost(ErrorLong):
+    """As error_long, but FetchErrorDetails knows nothing: what the status has."""
+
+    def fetch(self, error, response):
+        pass
+
+
+class ErrorDetailsFail(ErrorLong):
+    """As error_long, but FetchErrorDetails fails: what the status has, and the first error is the one reported."""
+
+    def enter(self, rpc, request, call):
+        if rpc == "FetchErrorDetails":
+            raise Refusal(UNAVAILABLE, "not now")
+
+
+class ErrorDetailsLoop(ErrorLong):
+    """As error_long, with causes that go in a circle and an index out of range: the text, no hang."""
+
+    def fetch(self, error, response):
+        fill_error(error, response)
+        response.errors[1].cause_idx = 0
+        response.errors.add(message="nobody's cause", cause_idx=99)
+
+
+class UnavailableTwice(Healthy):
+    """The first two ExecutePlan calls get UNAVAILABLE: try again, all rows."""
+
+    def enter(self, rpc, request, call):
+        if rpc == "ExecutePlan" and call <= 2:
+            raise Refusal(UNAVAILABLE, "come back later")
+
+
+class UnavailableForever(Healthy):
+    """Every ExecutePlan call gets UNAVAILABLE: give up, within the deadline."""
+
+    def enter(self, rpc, request, call):
+        if rpc == "ExecutePlan":
+            raise Refusal(UNAVAILABLE, "come back never")
+
+
+class RetryInfo(Healthy):
+    """The first ExecutePlan call fails with a RetryInfo of 0.3 s: wait that long, try again, all rows."""
+
+    def enter(self, rpc, request, call):
+        if rpc == "ExecutePlan" and call == 1:
+            delay = duration_pb2.Duration(nanos=300_000_000)
+            raise Refusal(INTERNAL, "busy", [packed(error_details_pb2.RetryInfo(retry_delay=delay))])
+
+
+class ResultTooBig(Healthy):
+    """A feed that is not a hash slice of at least four fails after two batches with spark.driver.maxResultSize: slices."""
+
+    def play(self, stream, items):
+        slice_of = re.search(r"pmod\(.*,\s*(\d+)L?\)\s*=\s*\d+", stream.execution.sql or "", re.I | re.S)
+        for item in items:
+            if stream.execution.is_feed and stream.batches == 2 and (slice_of is None or int(slice_of[1]) < 4):
+                raise SqlError("", "", "Job aborted due to stage failure: Total size of serialized results of 3 tasks (1025.0 MiB) is bigger than "
+                               "spark.driver.maxResultSize (1024.0 MiB)", "org.apache.spark.SparkException")
+            yield item
+
+
+class Auth(Healthy):
+    """Every call needs the token `secret`: code 16 without."""
+
+    token = "secret"
+
+
+# --- time
+
+
+class SlowDrip(Healthy):
+    """Bytes arrive 500 at a time, 5 ms apart, for about 3 s: all rows."""
+
+    def play(self, stream, items):
+        stream.link.drip = (500, 0.005)
+        yield from items
+
+
+class SlowMessages(Healthy):
+    """A quarter of a second passes before every response, which looks idle and is not: all rows."""
+
+    def play(self, stream, items):
+        for item in items:
+            stream.pause(0.25)
+            yield item
+
+
+class Stall(Healthy):
+    """Nothing more arrives from the middle of the third batch on, and no end: the deadline."""
+
+    def play(self, stream, items):
+        for item in items:
+            if item.is_batch and stream.batches == 2:
+                stream.strike(fake_front.stall, middle_of(item))
+            yield item
+
+
+class NoAnswer(Healthy):
+    """ExecutePlan is taken and never answered: the deadline, and an interrupt."""
+
+    def play(self, stream, items):
+        while not stream.gone.is_set():
+            stream.pause(0.1)
+            yield None
+
+
+class HalfOpen(Healthy):
+    """Connections are taken, nothing is ever answered: the deadline."""
+
+    silent = True
+
+
+class NoWayOut(Healthy):
+    """Interrupt, ReleaseExecute and ReleaseSession get UNAVAILABLE: the result is good, and leaving takes bounded time."""
+
+    def enter(self, rpc, request, call):
+        if rpc in ("Interrupt", "ReleaseExecute", "ReleaseSession"):
+            raise Refusal(UNAVAILABLE, "no way out")
+
+
+# --- size
+
+
+class WideRows(Healthy):
+    """Each batch is about 6 MB, over the usual limit of a message, unless chunks are asked for."""
+
+    def batches(self, table):
+        wide = lambda column: pyarrow.array(["x" * 60_000] * len(column))
+        return super().batches(changed_column(table, "note", wide))
+
+
+class Big(Healthy):
+    """A feed is 2000 batches of a megabyte, 2 GB in all: memory stays small whatever the consumer does."""
+
+    def batches(self, table):
+        if "_change_type" not in table.column_names or table.num_rows < BATCH_ROWS:
+            return super().batches(table)
+        wide = changed_column(table.slice(0, BATCH_ROWS), "note", lambda column: pyarrow.array(["x" * 10_000] * len(column)))
+        batch = wide.combine_chunks().to_batches()[0]
+        data = ipc_stream(batch)
+        return [(batch.num_rows, data)] * 2000
