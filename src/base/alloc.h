@@ -49,7 +49,7 @@ static inline void *lc_steal_ptr(void *pp)
 
 /** Defines `NAMEp`, the cleanup form of a free function: LC_DEFINE_CLEANUP(struct lc_x *, lc_x_free). */
 #define LC_DEFINE_CLEANUP(type, function)                                                                              \
-    static inline void function##p(type *p)                                                                            \
+    static inline void function##p(__typeof__(type) *p)                                                                \
     {                                                                                                                  \
         function(*p);                                                                                                  \
     }

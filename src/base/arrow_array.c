@@ -114,7 +114,7 @@ static bool init_node(struct ArrowArray *out, struct lc_array_memory *memory, in
                       int64_t length)
 {
     const void **buffers = lc_arena_array(&memory->arena, (size_t)n_buffers, sizeof(*buffers));
-    struct ArrowArray **pointers = lc_arena_array(&memory->arena, n_children, sizeof(*pointers));
+    struct ArrowArray **pointers = lc_arena_array(&memory->arena, n_children, sizeof(struct ArrowArray *));
     struct ArrowArray *children = lc_arena_array(&memory->arena, n_children, sizeof(*children));
     if (!buffers || !pointers || !children)
         return false;
@@ -184,7 +184,7 @@ void lc_array_value(const struct ArrowArray *array, struct lc_type type, int64_t
         out->b = lc_bit(array->buffers[1], at);
         return;
     case LC_TYPE_INT8:
-        out->i = LOAD(int8_t);
+        out->i = (int64_t)LOAD(int8_t);
         return;
     case LC_TYPE_INT16:
         out->i = LOAD(int16_t);

@@ -39,11 +39,12 @@ struct gather {
     size_t n_from;
 };
 
+/* An array without the buffer has no row that would read it. */
 static void use_buffer(const struct gather *gather, struct side *sides, int buffer, int64_t width)
 {
     for (size_t i = 0; i < gather->n_from; i++) {
         const char *bytes = sides[i].array->buffers[buffer];
-        sides[i].bytes = bytes ? bytes + sides[i].at * width : NULL;
+        sides[i].bytes = bytes ? bytes + sides[i].at * width : "";
     }
 }
 
@@ -88,7 +89,7 @@ static void gather_bit_runs(const struct side *sides, const struct pick *pick, u
     }
 }
 
-/* The bits of the buffer in use; a side without one has ones throughout, a null row has zero. `bits` is zero. */
+/* The bits of the buffer in use; a side with none (validity) has ones throughout, a null row has zero. */
 static void gather_bits(const struct side *sides, const struct pick *pick, uint8_t *bits)
 {
     if (!pick->rows) {
@@ -122,10 +123,8 @@ static bool gather_validity(const struct gather *gather, struct side *sides, con
                             struct ArrowArray *out)
 {
     bool has_nulls = pick->has_gaps;
-    use_buffer(gather, sides, 0, 0);
     for (size_t i = 0; i < gather->n_from; i++) {
-        if (sides[i].array->null_count == 0)
-            sides[i].bytes = NULL;
+        sides[i].bytes = sides[i].array->null_count ? sides[i].array->buffers[0] : NULL;
         has_nulls |= sides[i].bytes != NULL;
     }
     if (!has_nulls)
@@ -157,13 +156,12 @@ static bool gather_bools(const struct gather *gather, struct side *sides, const 
 static inline __attribute__((always_inline)) void copy_rows(const struct side *sides, const struct pick *pick, char *to,
                                                             size_t width)
 {
-    const char *one = pick->sources ? NULL : sides[0].bytes;
     for (int64_t k = 0; k < pick->n; k++, to += width) {
         int64_t row = pick->rows[k];
         if (row < 0)
             memset(to, 0, width);
         else
-            memcpy(to, (one ? one : sides[pick->sources[k]].bytes) + row * (int64_t)width, width);
+            memcpy(to, sides[pick->sources ? pick->sources[k] : 0].bytes + row * (int64_t)width, width);
     }
 }
 

@@ -55,9 +55,7 @@ static bool init_node(struct ArrowSchema *out, struct lc_str format, struct lc_s
 {
     struct ArrowSchema *children;
     struct ArrowSchema **pointers;
-    if (n_children > LC_MAX_FIELDS)
-        return false;
-    size_t fixed = n_children * (sizeof(*children) + sizeof(*pointers));
+    size_t fixed = n_children * (sizeof(*children) + sizeof(struct ArrowSchema *));
     void *block = lc_calloc(fixed + format.n + 1 + name.n + 1 + metadata.n, 1);
     if (!block)
         return false;
@@ -156,13 +154,11 @@ static bool scan_metadata(const char *metadata, const char *wanted, struct lc_st
         struct lc_str pair[2];
         for (int j = 0; j < 2; j++) {
             int32_t length = lc_load_i32(metadata + at, 0);
-            pair[j] = (struct lc_str){metadata + at + 4, (size_t)length};
-            if (length < 0 || (size_t)length > MAX_METADATA - at - 4)
+            if (length < 0 || (size_t)length > MAX_METADATA || at > MAX_METADATA)
                 return false;
+            pair[j] = (struct lc_str){metadata + at + 4, (size_t)length};
             at += 4 + (size_t)length;
         }
-        if (at > MAX_METADATA - 8)
-            return false;
         if (lc_str_is(pair[0], wanted))
             *value = pair[1];
     }

@@ -232,6 +232,9 @@ static void damaged_metadata_is_corrupt(void **state)
     length = INT32_MAX;
     memcpy(metadata + 4, &length, 4);
     assert_int_equal(read_format("i", metadata, &field), LCDC_CORRUPT);
+    struct ArrowSchema schema = {.format = "i", .metadata = metadata, .release = keep_schema};
+    LC_SCHEMA struct ArrowSchema copy = {0};
+    assert_int_equal(lc_schema_copy(&schema, &copy, NULL), LCDC_CORRUPT);
 }
 
 static void a_copy_shares_nothing(void **state)
@@ -256,20 +259,21 @@ static void a_copy_shares_nothing(void **state)
 }
 
 /* A chain of structs, `depth` deep. */
-static lcdc_status read_deep(int depth)
+static lcdc_status read_deep(int depth, bool copy)
 {
     static struct ArrowSchema nodes[300];
     static struct ArrowSchema *pointers[300];
     LC_ARENA struct lc_arena arena = {0};
     struct lc_field field;
     LC_ERROR lcdc_error *err = NULL;
+    LC_SCHEMA struct ArrowSchema out = {0};
     for (int i = 0; i < depth; i++) {
         pointers[i] = &nodes[i + 1];
         nodes[i] = (struct ArrowSchema){
             .format = "+s", .n_children = 1, .children = &pointers[i], .release = keep_schema};
     }
     nodes[depth] = (struct ArrowSchema){.format = "i", .release = keep_schema};
-    return lc_field_from_schema(nodes, &arena, &field, &err);
+    return copy ? lc_schema_copy(nodes, &out, &err) : lc_field_from_schema(nodes, &arena, &field, &err);
 }
 
 static void broken_trees_are_corrupt(void **state)
@@ -296,8 +300,48 @@ static void broken_trees_are_corrupt(void **state)
     assert_int_equal(lc_field_from_schema(&child, &arena, &field, NULL), LCDC_CORRUPT);
     child.release = NULL;
     assert_int_equal(lc_field_from_schema(&child, &arena, &field, NULL), LCDC_CORRUPT);
-    assert_int_equal(read_deep(LC_MAX_DEPTH), LCDC_OK);
-    assert_int_equal(read_deep(LC_MAX_DEPTH + 1), LCDC_CORRUPT);
+    assert_int_equal(read_deep(LC_MAX_DEPTH, false), LCDC_OK);
+    assert_int_equal(read_deep(LC_MAX_DEPTH + 1, false), LCDC_CORRUPT);
+    assert_int_equal(read_deep(2 * LC_MAX_DEPTH, true), LCDC_OK);
+    assert_int_equal(read_deep(2 * LC_MAX_DEPTH + 1, true), LCDC_CORRUPT);
+}
+
+static void wide_schemas_are_refused(void **state)
+{
+    (void)state;
+    enum { HALF = LC_MAX_FIELDS / 2 };
+    static struct ArrowSchema child, halves[2];
+    static struct ArrowSchema *children[LC_MAX_FIELDS + 1], *both[] = {&halves[0], &halves[1]};
+    LC_ARENA struct lc_arena arena = {0};
+    struct lc_field field;
+    child = (struct ArrowSchema){.format = "i", .name = "c", .release = keep_schema};
+    for (size_t i = 0; i <= LC_MAX_FIELDS; i++)
+        children[i] = &child;
+    struct ArrowSchema wide = {
+        .format = "+s", .n_children = LC_MAX_FIELDS + 1, .children = children, .release = keep_schema};
+    assert_int_equal(lc_field_from_schema(&wide, &arena, &field, NULL), LCDC_CORRUPT);
+    for (int i = 0; i < 2; i++)
+        halves[i] = (struct ArrowSchema){
+            .format = "+s", .n_children = HALF, .children = children, .release = keep_schema};
+    struct ArrowSchema root = {.format = "+s", .n_children = 2, .children = both, .release = keep_schema};
+    assert_int_equal(lc_field_from_schema(&root, &arena, &field, NULL), LCDC_CORRUPT);
+    assert_int_equal(lc_field_from_schema(&halves[0], &arena, &field, NULL), LCDC_OK);
+}
+
+/* Our own trees are bounded where they are made; this holds when one is not. */
+static void odd_fields_have_no_schema(void **state)
+{
+    (void)state;
+    LC_SCHEMA struct ArrowSchema schema = {0};
+    struct lc_field chain[LC_MAX_DEPTH + 2], list = parent("l", LC_TYPE_LIST, 0, NULL),
+                                             map = parent("m", LC_TYPE_MAP, 1, chain);
+    assert_int_equal(lc_schema_from_field(&list, &schema, NULL), LCDC_INTERNAL);
+    assert_int_equal(lc_schema_from_field(&map, &schema, NULL), LCDC_INTERNAL);
+    chain[LC_MAX_DEPTH + 1] = leaf("i", LC_TYPE_INT32);
+    for (int i = LC_MAX_DEPTH; i >= 0; i--)
+        chain[i] = parent("s", LC_TYPE_STRUCT, 1, &chain[i + 1]);
+    assert_int_equal(lc_schema_from_field(chain, &schema, NULL), LCDC_CORRUPT);
+    assert_int_equal(lc_schema_from_field(&chain[1], &schema, NULL), LCDC_OK);
 }
 
 /* ---- values ---- */
@@ -390,6 +434,16 @@ static void null_rows_share_one_block(void **state)
         }
         lc_array_release(&array);
     }
+}
+
+static void nulls_that_no_memory_could_hold(void **state)
+{
+    (void)state;
+    struct lc_field column = leaf("f", LC_TYPE_FIXED), root = parent("", LC_TYPE_STRUCT, 1, &column);
+    LC_ARRAY struct ArrowArray array = {0};
+    column.type.length = INT32_MAX;
+    assert_int_equal(lc_array_nulls(&root, INT64_C(1) << 40, &array, NULL), LCDC_OUT_OF_MEMORY);
+    assert_null(array.release);
 }
 
 static void a_projection_moves_columns(void **state)
@@ -668,6 +722,27 @@ static void values_must_be_of_their_type(void **state)
     ASSERT_CORRUPT(TIME, b.numbers[0] = -1);
 }
 
+static void arrays_nest_within_bounds(void **state)
+{
+    (void)state;
+    enum { DEEP = 2 * LC_MAX_DEPTH + 2 };
+    struct lc_field fields[DEEP];
+    struct ArrowArray arrays[DEEP];
+    struct ArrowArray *pointers[DEEP];
+    const void *none[] = {NULL};
+    for (int i = 0; i < DEEP; i++) {
+        pointers[i] = &arrays[i];
+        fields[i] = parent("s", LC_TYPE_STRUCT, i + 1 < DEEP, fields + i + 1);
+        arrays[i] = (struct ArrowArray){.n_buffers = 1,
+                                        .buffers = none,
+                                        .n_children = i + 1 < DEEP,
+                                        .children = pointers + i + 1,
+                                        .release = keep_array};
+    }
+    assert_int_equal(lc_array_check(&arrays[1], &fields[1], NULL), LCDC_OK);
+    assert_int_equal(lc_array_check(&arrays[0], &fields[0], NULL), LCDC_CORRUPT);
+}
+
 static void decimals_must_fit_their_precision(void **state)
 {
     (void)state;
@@ -832,7 +907,8 @@ static lcdc_status build_everything(void *context, lcdc_error **err)
     (void)context;
     LC_ARENA struct lc_arena arena = {0};
     LC_SCHEMA struct ArrowSchema schema = {0}, copy = {0};
-    LC_ARRAY struct ArrowArray nulls = {0}, projected = {0}, before = {0}, after = {0}, change = {0};
+    LC_ARRAY struct ArrowArray nulls = {0}, projected = {0}, first = {0}, rest = {0}, before = {0}, after = {0},
+                               change = {0};
     struct lc_field back;
     static const size_t columns[] = {2, 0};
     LC_TRY(lc_change_schema(lc_test_every_type(), &schema, err));
@@ -840,6 +916,7 @@ static lcdc_status build_everything(void *context, lcdc_error **err)
     LC_TRY(lc_field_from_schema(&copy, &arena, &back, err));
     LC_TRY(lc_array_nulls(lc_test_every_type(), 9, &nulls, err));
     LC_TRY(lc_array_project(&nulls, 2, columns, &projected, err));
+    LC_TRY(lc_array_split(&projected, 1, &first, &rest, err));
     image(2, &before);
     lcdc_status status = lc_change_array(image_type(), every_op, N_OPS, &before, &after, NULL, NULL, NULL, &change,
                                          err);
@@ -877,9 +954,12 @@ int main(void)
         cmocka_unit_test(damaged_metadata_is_corrupt),
         cmocka_unit_test(a_copy_shares_nothing),
         cmocka_unit_test(broken_trees_are_corrupt),
+        cmocka_unit_test(wide_schemas_are_refused),
+        cmocka_unit_test(odd_fields_have_no_schema),
         cmocka_unit_test(values_are_read_at_their_width),
         cmocka_unit_test(text_is_borrowed),
         cmocka_unit_test(null_rows_share_one_block),
+        cmocka_unit_test(nulls_that_no_memory_could_hold),
         cmocka_unit_test(a_projection_moves_columns),
         cmocka_unit_test(a_projection_without_columns_keeps_its_rows),
         cmocka_unit_test(a_column_cannot_be_taken_twice),
@@ -891,6 +971,7 @@ int main(void)
         cmocka_unit_test(offsets_must_rise_inside),
         cmocka_unit_test(keys_must_be_there),
         cmocka_unit_test(values_must_be_of_their_type),
+        cmocka_unit_test(arrays_nest_within_bounds),
         cmocka_unit_test(decimals_must_fit_their_precision),
         cmocka_unit_test(the_change_schema_is_the_contract),
         cmocka_unit_test(ops_decide_which_image_is_there),

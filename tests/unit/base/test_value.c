@@ -119,6 +119,11 @@ static void decimals_that_do_not_fit_are_refused(void **state)
         if (!decimal(bad[i], 38, 10, NULL))
             fail_msg("\"%s\" is taken for a decimal", bad[i]);
     assert_true(decimal("1000", 5, 2, NULL));
+    char zeros[100002];
+    memset(zeros, '0', sizeof(zeros) - 1);
+    zeros[sizeof(zeros) - 1] = 0;
+    assert_true(decimal(zeros, 5, 2, NULL)); /* longer than any number that a table writes */
+    assert_true(decimal(zeros + 1, 5, 2, "0.00"));
     assert_true(decimal("1.001", 5, 2, NULL));
     assert_true(decimal("1e-3", 5, 2, NULL));
     assert_true(decimal("1e3", 5, 2, NULL));
