@@ -3,8 +3,9 @@
  * table.c - change rows for people: one line a change, one column a column of the table.
  *
  * The first rows are held until the column widths are known; later rows are laid out by them as they come. A row shows
- * the image it has; a folded update shows `old -> new` in the cells that changed. Nothing of the data reaches the
- * terminal but what cells.c lets through.
+ * the image it has; a folded update shows `old -> new` in the cells that changed. On a terminal a commit is a heading
+ * above its rows, which leaves the width to the data; elsewhere it is two columns, which is easier to search. Nothing
+ * of the data reaches the terminal but what cells.c lets through.
  */
 #include <locale.h>
 #include <string.h>
@@ -12,10 +13,11 @@
 #include "base/time.h"
 #include "write/cells.h"
 #include "write/format.h"
+#include "write/layout.h"
 #include "write/text.h"
 
 enum { OP, SNAPSHOT, TS, FIRST_IMAGE }; /* columns of the table */
-enum { GAP = 2, NARROW = 6, ALIGNED = 60, HOLD_ROWS = 1000, HOLD_BYTES = 4 << 20 };
+enum { ALIGNED = 60, HOLD_ROWS = 1000, HOLD_BYTES = 4 << 20 };
 
 #define ARROW " \xE2\x86\x92 "
 #define ELLIPSIS "\xE2\x80\xA6"
@@ -32,15 +34,16 @@ struct cell {
 
 struct table {
     locale_t locale;
-    bool color, laid_out;
+    bool color, laid_out, has_heading;
     int limit; /* columns of the terminal; 0 = unlimited */
-    size_t n_columns, shown;
-    int *widths;
+    size_t n_columns, last_shown, n_hidden;
+    struct lc_column_layout *layout;
     bool *is_right;
     struct cell *cells; /* rows that are held, row by row */
     size_t n_cells, room;
     struct lc_buf text; /* of their cells */
     struct lc_buf scratch;
+    struct lc_buf heading; /* the last one that was printed */
 };
 
 /* ---- making cells ---- */
@@ -215,46 +218,10 @@ static lcdc_status add_header(struct lcdc_writer *writer, lcdc_error **err)
 static void measure(struct table *table)
 {
     for (size_t i = 0; i < table->n_cells; i++) {
-        int *width = &table->widths[i % table->n_columns];
-        if (table->cells[i].width > *width)
-            *width = table->cells[i].width;
-    }
-}
-
-/* As many columns as can stand side by side at their narrowest; the rest of the terminal is then shared out. */
-static void fit_columns(struct table *table)
-{
-    int used = 0;
-    table->shown = 0;
-    while (table->shown < table->n_columns) {
-        int width = table->widths[table->shown];
-        used += (width < NARROW ? width : NARROW) + (table->shown ? GAP : 0);
-        if (used > table->limit && table->shown > 0)
-            break;
-        table->shown++;
-    }
-}
-
-static void narrow_columns(struct table *table)
-{
-    for (;;) {
-        int64_t used = -GAP;
-        size_t widest = 0;
-        for (size_t c = 0; c < table->shown; c++) {
-            used += table->widths[c] + GAP;
-            if (table->widths[c] > table->widths[widest])
-                widest = c;
-        }
-        if (used <= table->limit || table->widths[widest] <= 1)
-            return;
-        int second = 1; /* down to the next widest at once, or as far as is needed */
-        for (size_t c = 0; c < table->shown; c++)
-            if (c != widest && table->widths[c] > second)
-                second = table->widths[c];
-        int64_t needed = table->widths[widest] - (used - table->limit),
-                next = second - (second == table->widths[widest]);
-        int64_t width = needed > next ? needed : next;
-        table->widths[widest] = width < 1 ? 1 : (int)width;
+        struct lc_column_layout *column = &table->layout[i % table->n_columns];
+        if (table->cells[i].width > column->width)
+            column->width = table->cells[i].width;
+        column->matters |= table->cells[i].changed;
     }
 }
 
@@ -262,14 +229,15 @@ static void lay_out(struct table *table)
 {
     measure(table);
     table->laid_out = true;
-    table->shown = table->n_columns;
+    table->layout[OP].is_fixed = true;
+    table->layout[SNAPSHOT].is_absent = table->layout[TS].is_absent = table->has_heading;
     for (size_t c = 0; c < table->n_columns && table->limit == 0; c++)
-        if (table->widths[c] > ALIGNED)
-            table->widths[c] = ALIGNED;
-    if (table->limit == 0)
-        return;
-    fit_columns(table);
-    narrow_columns(table);
+        if (table->layout[c].width > ALIGNED)
+            table->layout[c].width = ALIGNED;
+    table->n_hidden = lc_layout_fit(table->layout, table->n_columns, table->limit);
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (table->layout[c].is_shown)
+            table->last_shown = c;
 }
 
 /* ---- printing ---- */
@@ -320,22 +288,76 @@ static void put_blanks(struct lc_buf *out, int n)
         lc_buf_char(out, ' ');
 }
 
+static struct lc_str text_of(const struct table *table, const struct cell *cell)
+{
+    return (struct lc_str){table->text.p + cell->at, cell->n};
+}
+
 static void put_cell(struct table *table, struct lc_buf *out, const struct cell *cell, size_t column)
 {
-    int width = table->limit ? table->widths[column] : INT32_MAX / 2;
-    struct lc_str text = {table->text.p + cell->at, cell->n};
+    int aligned = table->layout[column].width, width = table->limit ? aligned : INT32_MAX / 2;
+    struct lc_str text = text_of(table, cell);
     size_t new_at = cell->old_n + sizeof(ARROW) - 1;
-    int taken = cell->width < width ? cell->width : width, blanks = table->widths[column] - taken;
+    int taken = cell->width < width ? cell->width : width;
     bool is_right = table->is_right[column];
     if (is_right)
-        put_blanks(out, blanks);
+        put_blanks(out, aligned - taken);
     if (cell->changed)
         taken = put_changed(table, out, (struct lc_str){text.p, cell->old_n},
                             (struct lc_str){text.p + new_at, text.n - new_at}, width);
     else
         taken = put_cut(table, out, cell->paint, text, width);
-    if (!is_right && column + 1 < table->shown)
-        put_blanks(out, table->widths[column] - taken);
+    if (!is_right && column < table->last_shown)
+        put_blanks(out, aligned - taken);
+}
+
+/* A line above the first row of a commit; rows that belong to no commit of their own have none. */
+static void put_heading(struct table *table, struct lc_buf *out, const struct cell *row)
+{
+    struct lc_str snapshot = text_of(table, &row[SNAPSHOT]), ts = text_of(table, &row[TS]);
+    struct lc_buf *line = &table->scratch;
+    if (!table->has_heading || row[OP].paint == BOLD)
+        return;
+    lc_buf_clear(line);
+    lc_buf_text(line, "snapshot ");
+    lc_buf_append(line, snapshot.p, snapshot.n);
+    lc_buf_text(line, "  ");
+    lc_buf_append(line, ts.p, ts.n);
+    if (lc_str_eq(text_since(line, 0), text_since(&table->heading, 0)))
+        return;
+    bool has_commit = row[SNAPSHOT].paint != BOLD && !lc_str_is(snapshot, "NULL");
+    if (has_commit || table->heading.n) {
+        put_cut(table, out, BOLD, has_commit ? text_since(line, 0) : LC_STR("several commits"), table->limit);
+        lc_buf_char(out, '\n');
+    }
+    lc_buf_clear(&table->heading);
+    lc_buf_append(&table->heading, line->p, line->n);
+}
+
+/* At the end of the header: how many columns did not fit. */
+static void put_rest(struct table *table, struct lc_buf *out)
+{
+    if (table->n_hidden == 0 || !lc_layout_names_rest(table->limit))
+        return;
+    lc_buf_clear(&table->scratch);
+    lc_buf_printf(&table->scratch, "+%zu", table->n_hidden);
+    put_blanks(out, LC_LAYOUT_GAP);
+    put_cut(table, out, DIM, text_since(&table->scratch, 0), LC_LAYOUT_REST - LC_LAYOUT_GAP);
+}
+
+static void put_row(struct table *table, struct lc_buf *out, const struct cell *row)
+{
+    bool is_first = true;
+    for (size_t c = 0; c < table->n_columns; c++) {
+        if (!table->layout[c].is_shown)
+            continue;
+        put_blanks(out, is_first ? 0 : LC_LAYOUT_GAP);
+        put_cell(table, out, &row[c], c);
+        is_first = false;
+    }
+    if (row[OP].paint == BOLD)
+        put_rest(table, out);
+    lc_buf_char(out, '\n');
 }
 
 /* Prints and forgets the rows that are held. */
@@ -343,11 +365,10 @@ static lcdc_status print_rows(struct lcdc_writer *writer, lcdc_error **err)
 {
     struct table *table = writer->state;
     for (size_t i = 0; i < table->n_cells; i += table->n_columns) {
-        for (size_t c = 0; c < table->shown; c++) {
-            put_blanks(&writer->out, c ? GAP : 0);
-            put_cell(table, &writer->out, &table->cells[i + c], c);
-        }
-        lc_buf_char(&writer->out, '\n');
+        put_heading(table, &writer->out, &table->cells[i]);
+        put_row(table, &writer->out, &table->cells[i]);
+        LC_TRY_BUF(&table->heading);
+        LC_TRY_BUF(&table->scratch);
         LC_TRY(lc_writer_drain(writer, err));
     }
     table->n_cells = 0;
@@ -368,12 +389,14 @@ static lcdc_status set_up(struct lcdc_writer *writer, struct table *table, lcdc_
     const struct lc_field *images = lc_writer_images(writer);
     lc_buf_init(&table->text, LC_BUF_MAX);
     lc_buf_init(&table->scratch, LC_BUF_MAX);
+    lc_buf_init(&table->heading, LC_BUF_MAX);
     table->color = writer->options.color;
     table->limit = writer->options.width > 0 ? writer->options.width : 0;
+    table->has_heading = table->limit > 0;
     table->n_columns = FIRST_IMAGE + images->n_children;
-    table->widths = lc_calloc(table->n_columns, sizeof(*table->widths));
+    table->layout = lc_calloc(table->n_columns, sizeof(*table->layout));
     table->is_right = lc_calloc(table->n_columns, sizeof(*table->is_right));
-    LC_TRY_ALLOC(table->widths);
+    LC_TRY_ALLOC(table->layout);
     LC_TRY_ALLOC(table->is_right);
     table->is_right[SNAPSHOT] = true;
     for (size_t c = 0; c < images->n_children; c++)
@@ -449,7 +472,8 @@ static void close(void *state)
         freelocale(table->locale);
     lc_buf_done(&table->text);
     lc_buf_done(&table->scratch);
-    lc_free(table->widths);
+    lc_buf_done(&table->heading);
+    lc_free(table->layout);
     lc_free(table->is_right);
     lc_free(table->cells);
     lc_free(table);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "support/change_batch.h"
+#include "write/layout.h"
 
 static const char *table(struct lc_change_batch_test *t, bool color, int width, int64_t max_rows)
 {
@@ -61,6 +62,7 @@ static const char *one_update(struct lc_change_batch_test *t, const char *old, c
     return strchr(table(t, false, width, 0), '\n') + 1;
 }
 
+/* On a terminal the commit is a heading and the width belongs to the data. */
 static void cut_to_the_terminal(void **state)
 {
     (void)state;
@@ -69,22 +71,60 @@ static void cut_to_the_terminal(void **state)
         int width;
         const char *line;
     } rows[] = {
-        {"short", "short", 40, "~ update         4  NULL   7  short\n"},
-        {"aaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaa", 40, "~ update         4  NULL   7  aaaaaaaaa\xE2\x80\xA6\n"},
-        {"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", 44,
-         "~ update         4  NULL   7  aaaa\xE2\x80\xA6 \xE2\x86\x92 bbbbb\xE2\x80\xA6\n"},
-        {"a", "bbbbbbbbbbbbbbbbbbbbbb", 44, "~ update         4  NULL   7  a \xE2\x86\x92 bbbbbbbbb\xE2\x80\xA6\n"},
-        {"aaaaaaaaaaaaaaaaaaaaaa", "b", 44, "~ update         4  NULL   7  aaaaaaaaa\xE2\x80\xA6 \xE2\x86\x92 b\n"},
+        {"short", "short", 30, "~ update   7  short\n"},
+        {"aaaaaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaa", 30, "~ update   7  aaaaaaaaaaaaaaa\xE2\x80\xA6\n"},
+        {"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", 34,
+         "~ update   7  aaaaaaa\xE2\x80\xA6 \xE2\x86\x92 bbbbbbbb\xE2\x80\xA6\n"},
+        {"a", "bbbbbbbbbbbbbbbbbbbbbb", 34, "~ update   7  a \xE2\x86\x92 bbbbbbbbbbbbbbb\xE2\x80\xA6\n"},
+        {"aaaaaaaaaaaaaaaaaaaaaa", "b", 34, "~ update   7  aaaaaaaaaaaaaaa\xE2\x80\xA6 \xE2\x86\x92 b\n"},
         /* two columns a character */
         {"\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96",
-         "\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96", 38,
-         "~ update         4  NULL   7  \xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE2\x80\xA6\n"},
+         "\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96", 22,
+         "~ update   7  \xE4\xB8\x96\xE4\xB8\x96\xE4\xB8\x96\xE2\x80\xA6\n"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct lc_change_batch_test t;
-        assert_string_equal(one_update(&t, rows[i].old, rows[i].new, rows[i].width), rows[i].line);
+        const char *line = one_update(&t, rows[i].old, rows[i].new, rows[i].width);
+        assert_memory_equal(line, "snapshot 4  NULL\n", 17);
+        assert_string_equal(line + 17, rows[i].line);
         change_done(&t);
     }
+}
+
+static void a_commit_is_one_heading(void **state)
+{
+    (void)state;
+    struct lc_change_batch_test t;
+    change_batch(&t, 0);
+    assert_string_equal(table(&t, false, 50, 0), "op               id  name\n"
+                                                 "snapshot 3  2024-02-29 12:00:00Z\n"
+                                                 "+ insert          1  a\n"
+                                                 "- delete          2  NULL\n"
+                                                 "snapshot 4  2024-03-01 00:00:00.000001Z\n"
+                                                 "~ update          3  '' \xE2\x86\x92 b,\"c\"\n"
+                                                 "several commits\n"
+                                                 "~ update_before   4  x\n"
+                                                 "~ update_after    4  \xE4\xB8\x96\xE2\x90\x9B[31m\n");
+    change_done(&t);
+}
+
+/* What did not fit is named; the first column and those that changed come before the others. */
+static void columns_that_changed_come_first(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    struct lc_column_layout columns[N] = {0};
+    for (int c = 0; c < N; c++)
+        columns[c].width = 10;
+    columns[0].is_fixed = true;
+    columns[1].is_absent = true;
+    columns[9].matters = true;
+    assert_int_equal(lc_layout_fit(columns, N, 50), 7);
+    for (int c = 0; c < N; c++)
+        assert_int_equal(columns[c].is_shown, c == 0 || c == 2 || c == 3 || c == 9);
+    assert_int_equal(columns[0].width, 10);
+    assert_int_equal(columns[9].width, 10);
+    assert_int_equal(lc_layout_fit(columns, N, 0), 0);
 }
 
 static void wide_characters_stay_aligned(void **state)
@@ -151,6 +191,8 @@ int main(void)
         cmocka_unit_test(plain),
         cmocka_unit_test(in_colour),
         cmocka_unit_test(cut_to_the_terminal),
+        cmocka_unit_test(a_commit_is_one_heading),
+        cmocka_unit_test(columns_that_changed_come_first),
         cmocka_unit_test(wide_characters_stay_aligned),
         cmocka_unit_test(nothing_harmful_reaches_the_terminal),
         cmocka_unit_test(widths_are_fixed_after_the_first_rows),
