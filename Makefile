@@ -30,11 +30,11 @@ dev: deps-test
 demo: release
 	scripts/demo.sh
 
-# every test; check-fast leaves out those that start Spark
+# every test; check-fast leaves out those that start Spark or take minutes
 check: dev release
 	scripts/run_tests.sh dev release
 check-fast: dev release
-	scripts/run_tests.sh dev release -- -LE spark
+	scripts/run_tests.sh dev release -- -LE "spark|slow"
 
 tsan: deps-test
 	cmake --preset tsan

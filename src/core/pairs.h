@@ -17,7 +17,8 @@ static inline bool lc_is_before(uint8_t op)
     return op == LCDC_OP_DELETE || op == LCDC_OP_UPDATE_BEFORE;
 }
 
-enum { LC_NO_ROW = UINT32_MAX, LC_NO_GROUP = UINT32_MAX };
+#define LC_NO_ROW UINT32_MAX
+#define LC_NO_GROUP UINT32_MAX
 
 struct lc_pair_row {
     uint32_t group;  /* LC_NO_GROUP */
