@@ -28,7 +28,7 @@ void lc_schema_move(struct ArrowSchema *from, struct ArrowSchema *to);
 lcdc_status lc_schema_from_field(const struct lc_field *field, struct ArrowSchema *out, lcdc_error **err);
 /** A deep copy. */
 lcdc_status lc_schema_copy(const struct ArrowSchema *from, struct ArrowSchema *out, lcdc_error **err);
-/** The field tree of an Arrow schema (names, types; ids from PARQUET:field_id metadata); UNSUPPORTED for other layouts. */
+/** The field tree of an Arrow schema (names, types; ids from PARQUET:field_id); UNSUPPORTED for other layouts. */
 lcdc_status lc_field_from_schema(const struct ArrowSchema *schema, struct lc_arena *arena, struct lc_field *out,
                                  lcdc_error **err);
 /** The change-row schema (lakecdc/change.h) over image columns `images` (a STRUCT). */
@@ -85,9 +85,9 @@ lcdc_status lc_array_nulls(const struct lc_field *type, int64_t n, struct ArrowA
  * stands for images that are null throughout, NULL for snapshots or times that are; ts_valid NULL: every time is there.
  * Consumes the images.
  */
-lcdc_status lc_change_array(const struct lc_field *images, const uint8_t *ops, int64_t n, struct ArrowArray *take_before,
-                            struct ArrowArray *take_after, const int64_t *snapshots, const int64_t *ts_us,
-                            const uint8_t *ts_valid, struct ArrowArray *out, lcdc_error **err);
+lcdc_status lc_change_array(const struct lc_field *images, const uint8_t *ops, int64_t n,
+                            struct ArrowArray *take_before, struct ArrowArray *take_after, const int64_t *snapshots,
+                            const int64_t *ts_us, const uint8_t *ts_valid, struct ArrowArray *out, lcdc_error **err);
 
 /** Bytes that the buffers of an array take, offsets and slices considered. */
 int64_t lc_array_bytes(const struct ArrowArray *array, const struct lc_field *type);

@@ -49,7 +49,7 @@ struct lc_value *lc_value_dup(struct lc_arena *arena, const struct lc_value *val
 
 /** Decimal text of an unscaled number at a scale, e.g. (-150, 2) -> "-1.50". Appended. */
 void lc_decimal_print(struct lc_buf *buf, lc_i128 unscaled, int scale);
-/** Reads decimal text, also with an exponent, at `scale`; false when it has more digits than that or precision allow. */
+/** Reads decimal text, also with an exponent, at `scale`; false when it has more digits than scale or precision. */
 bool lc_decimal_parse(struct lc_str text, int precision, int scale, lc_i128 *out);
 lc_i128 lc_pow10(int n); /* 0 <= n <= 38 */
 
