@@ -10,10 +10,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/** True when `run` succeeded after at least one failure and every failure was LCDC_OUT_OF_MEMORY. */
-static inline bool lc_torture(lcdc_status (*run)(void *context, lcdc_error **err), void *context)
+/**
+ * True when `run` succeeded after at least one failure and every failure was LCDC_OUT_OF_MEMORY. Begins with allocation
+ * number `first`: a run that starts like an earlier one need not fail their common part again.
+ */
+static inline bool lc_torture_from(int64_t first, lcdc_status (*run)(void *context, lcdc_error **err), void *context)
 {
-    for (int64_t n = 0; n < 1000000; n++) {
+    for (int64_t n = first; n < first + 1000000; n++) {
         lcdc_error *err = NULL;
         (void)lc_alloc_fail_after(n);
         lcdc_status status = run(context, &err);
@@ -21,11 +24,16 @@ static inline bool lc_torture(lcdc_status (*run)(void *context, lcdc_error **err
         bool is_told = lcdc_error_status(err) == status;
         lcdc_error_free(err);
         if (status == LCDC_OK)
-            return n > 0;
+            return n > first;
         if (status != LCDC_OUT_OF_MEMORY || !is_told)
             return false;
     }
     return false;
+}
+
+static inline bool lc_torture(lcdc_status (*run)(void *context, lcdc_error **err), void *context)
+{
+    return lc_torture_from(0, run, context);
 }
 
 #endif
