@@ -77,7 +77,7 @@ struct lc_backend {
     lcdc_status (*open)(const lcdc_request *request, void **out, lcdc_error **err);
     /**
      * Resolves the range. With request->bootstrap the range begins after the state that `snapshot` gives as its start:
-     * the one at `from` when that was given, else the oldest that can be read.
+     * the one at `from` when that names one, else the oldest that can be read.
      */
     lcdc_status (*read_open)(void *source, const lcdc_request *request, struct lc_read **out, lcdc_error **err);
     void (*close)(void *source);

@@ -331,8 +331,8 @@ static lcdc_status check_start(const lcdc_request *r, lcdc_error **err)
         return conflict("cursor", "from_exclusive", "a cursor is exclusive by itself", err);
     if (r->cursor && r->bootstrap)
         return conflict("cursor", "bootstrap", "a cursor goes on after rows that were already read", err);
-    if (r->bootstrap && r->from.kind != LC_BOUND_START)
-        return conflict("bootstrap", "from", "bootstrap begins with the oldest state that can be read", err);
+    if (r->bootstrap && r->from_exclusive)
+        return conflict("bootstrap", "from_exclusive", "the state at from is what a bootstrap begins with", err);
     if (r->bootstrap && r->net)
         return conflict("bootstrap", "net", "the net change since nothing is the table itself", err);
     if (r->from_exclusive && r->from.kind == LC_BOUND_START)

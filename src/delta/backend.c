@@ -150,7 +150,7 @@ static lcdc_status fill_read(struct delta_read *self, struct source *source, con
                                               .timeline = &self->timeline,
                                               .files = {.root = source->root, .path_map = &source->path_map,
                                                         .storage = source->storage, .schema = &self->schema}};
-    if (request->bootstrap && !request->from_set)
+    if (request->bootstrap && request->from.kind == LC_BOUND_START)
         LC_TRY(find_whole_snapshot(self, source, err));
     struct lc_read *read = &self->table.read;
     read->schema = &self->schema;

@@ -162,7 +162,7 @@ lcdc_status lc_delta_range_resolve(struct lc_delta_log *log, const lcdc_request 
     if (!request->cursor)
         LC_TRY(check_order(request, err));
     LC_TRY(resolve_to(log, request, &out->to, err));
-    if (request->bootstrap && !request->from_set) {
+    if (request->bootstrap && request->from.kind == LC_BOUND_START) {
         int64_t oldest = lc_delta_oldest_snapshot(log);
         if (oldest < 0)
             return lc_fail(err, LC_R_DELTA_NO_STATE, "%s: no snapshot can be built from what is left of the log", log->folder);
