@@ -24,6 +24,11 @@ iceberg=org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
 client_libraries=(grpcio==1.76.0 grpcio-status==1.76.0 protobuf==6.33.6 googleapis-common-protos==1.72.0
                   zstandard==0.25.0 py4j==0.10.9.9 pandas==2.3.3 pyarrow==26.0.1)
 
+# What is in Spark's own jar folder, in Spark's own versions.
+spark_has=org.scala-lang,org.scala-lang.modules,org.slf4j,org.apache.logging.log4j,log4j,org.apache.hadoop
+spark_has+=,org.apache.parquet,org.roaringbitmap,org.xerial.snappy,com.github.luben,io.airlift
+spark_has+=,com.fasterxml.jackson.core,com.fasterxml.jackson.module,com.fasterxml.jackson.datatype
+
 say() { printf 'spark_env: %s\n' "$*"; }
 
 # The network is slow and shared: a step that hangs is ended, a step that fails is tried again.
@@ -39,7 +44,8 @@ retry() {
 
 apt_install() {
     retry apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive retry apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@" >/dev/null
+    DEBIAN_FRONTEND=noninteractive retry apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 \
+        "$@" >/dev/null
 }
 
 need_command() { # command, package
@@ -77,18 +83,21 @@ client_step() {
         python3 -m venv --clear "$dir/client"
     fi
     retry "$dir/client/bin/pip" install --quiet --disable-pip-version-check "${client_libraries[@]}"
-    echo "$dir/pyspark42" >"$("$dir/client/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/pyspark.pth"
+    local packages
+    packages=$("$dir/client/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    echo "$dir/pyspark42" >"$packages/pyspark.pth"
     printf '%s\n' "$stamp" >"$dir/client/.stamp"
     say "client made in $((SECONDS - began)) s ($stamp)"
 }
 
 install_pyspark() { # version, folder
-    retry "$dir/client/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile --target "$2" "pyspark==$1"
+    retry "$dir/client/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile --target "$2" \
+        "pyspark==$1"
 }
 install_pyspark42() { install_pyspark "$pyspark42" "$1"; }
 install_pyspark41() { install_pyspark "$pyspark41" "$1"; }
 
-# Everything ARTIFACT needs that Spark's own jar folder does not have already.
+# The artifact and everything it needs that Spark has not.
 install_jars() { # group:artifact:version, folder
     local group artifact version
     IFS=: read -r group artifact version <<<"$1"
@@ -101,8 +110,8 @@ install_jars() { # group:artifact:version, folder
   </dependencies>
 </project>
 POM
-    retry mvn -q -B -f "$2/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$2" \
-        -DexcludeGroupIds=org.scala-lang,org.scala-lang.modules,org.slf4j,org.apache.logging.log4j,log4j,org.apache.hadoop,org.apache.parquet,org.roaringbitmap,org.xerial.snappy,com.github.luben,io.airlift,com.fasterxml.jackson.core,com.fasterxml.jackson.module,com.fasterxml.jackson.datatype
+    retry mvn -q -B -f "$2/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
+        -DoutputDirectory="$2" -DexcludeGroupIds="$spark_has"
     ls "$2"/"$artifact-$version".jar >/dev/null
 }
 install_jars42() { install_jars "$delta" "$1"; }

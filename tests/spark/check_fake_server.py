@@ -5,6 +5,7 @@
 
 A fake that PySpark cannot talk to would prove nothing about another client.
 """
+
 import json
 import os
 import subprocess
@@ -78,7 +79,14 @@ def ask(url):
     spark = SparkSession.builder.remote(url).create()
     try:
         table = spark.sql(QUERY).toArrow()
-        return sorted(zip(table["id"].to_pylist(), table["name"].to_pylist(), table["_change_type"].to_pylist(), table["_commit_version"].to_pylist())), None
+        return sorted(
+            zip(
+                table["id"].to_pylist(),
+                table["name"].to_pylist(),
+                table["_change_type"].to_pylist(),
+                table["_commit_version"].to_pylist(),
+            )
+        ), None
     except Exception as error:  # any type: which one is PySpark's affair
         return None, str(error)
     finally:
@@ -94,7 +102,9 @@ def left_over(record):
 def check(scenario, expected, folder):
     with open(os.path.join(folder, scenario + ".port"), encoding="utf-8") as file:
         rows, error = ask(f"sc://127.0.0.1:{file.read().strip()}")
-    right = sorted((each["id"], each["name"], each["word"], each["version"]) for each in fake_rows.changes(1, fake_rows.VERSIONS))
+    right = sorted(
+        (each["id"], each["name"], each["word"], each["version"]) for each in fake_rows.changes(1, fake_rows.VERSIONS)
+    )
     if expected is None and rows != right:
         return f"{len(rows) if rows else 'no'} rows, error {error}"
     if expected is not None and expected not in (error or ""):
@@ -112,7 +122,10 @@ def main():
             for scenario in wanted:
                 complaint = check(scenario, EXPECTED[scenario], folder)
                 failed += complaint is not None
-                print(f"{'ok  ' if complaint is None else 'FAIL'} {scenario}{': ' + complaint if complaint else ''}", flush=True)
+                print(
+                    f"{'ok  ' if complaint is None else 'FAIL'} {scenario}{': ' + complaint if complaint else ''}",
+                    flush=True,
+                )
         finally:
             server.terminate()
             server.wait()

@@ -10,6 +10,7 @@ Also checked: no message of ours contains itself (see the proto file), and the c
 
 Run with any Python: it re-runs itself under build/spark/client. Exit 0 and a closing line when all is equal.
 """
+
 import os
 import subprocess
 import sys
@@ -156,7 +157,11 @@ def compare_calls(theirs, say):
         method = service.methods_by_name.get(name)
         if method is None:
             say(f"call {name}: not there")
-        elif (method.input_type.name, method.output_type.name, method.server_streaming) != (request, response, streaming):
+        elif (method.input_type.name, method.output_type.name, method.server_streaming) != (
+            request,
+            response,
+            streaming,
+        ):
             say(f"call {name}: {method.input_type.name} -> {method.output_type.name} there")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where scripts/spark_env.sh put things, for the other files of this folder. Standard library only."""
+
 import glob
 import os
 import sys

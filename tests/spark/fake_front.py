@@ -5,6 +5,7 @@ The one idea: it relays whole HTTP/2 frames, so it can stop, cut, slow down or a
 which no gRPC library lets a server do. A fault is armed for a number of DATA bytes of one stream and strikes when that many
 have been passed on, in the middle of a frame if need be. It knows nothing of gRPC or Spark.
 """
+
 import contextlib
 import socket
 import struct

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pieces of Spark Connect that the fake server and its scenarios share: responses, errors, what a request asks for."""
+
 import uuid
 
 import pyarrow
@@ -50,21 +51,24 @@ def data_type(schema):
 
 
 class Item:
-    """One response as it is kept: the fields that are its own; ids are added when it is sent. Extra bytes follow it, raw
-    bytes take its place."""
+    """One response as it is kept: the fields of an Arrow batch, or other fields; ids are added when it is sent. Extra bytes
+    follow it, raw bytes take its place. A batch is a plain dict, so that many can share their bytes."""
 
-    def __init__(self, raw=None, extra=b"", **fields):
-        self.fields, self.raw, self.extra, self.response_id = fields, raw, extra, str(uuid.uuid4())
+    def __init__(self, batch=None, raw=None, extra=b"", **fields):
+        self.batch, self.raw, self.extra, self.fields = batch, raw, extra, fields
+        self.response_id = str(uuid.uuid4())
 
     @property
     def is_batch(self):
-        return "arrow_batch" in self.fields
+        return self.batch is not None
 
 
 def fill_error(error, response):
     """The whole text, its class, and one cause."""
     response.root_error_idx = 0
-    first = response.errors.add(message=str(error), error_type_hierarchy=[error.java, "java.lang.Exception"], cause_idx=1)
+    first = response.errors.add(
+        message=str(error), error_type_hierarchy=[error.java, "java.lang.Exception"], cause_idx=1
+    )
     if error.condition:
         first.spark_throwable.error_class = error.condition
     if error.state:

@@ -2,8 +2,9 @@
 """What the fake server's one table holds, and its answers to SQL as Arrow tables.
 
 The one idea: four commits of 250 change rows each, computed, the same in every dialect, so that a test knows the right
-answer without asking: run as a script (by build/spark/client/bin/python) it prints how many rows of each kind there are. SQL is recognised, not parsed: the
-few shapes that a reader of changes sends, by pattern. What is not recognised is a loud error, never an empty answer.
+answer without asking. SQL is recognised, not parsed: the few shapes that a reader of changes sends, by pattern. What is
+not recognised is a loud error, never an empty answer. Run as a script (by build/spark/client/bin/python) it prints how
+many rows of each kind a commit has.
 
   SELECT list FROM t CHANGES FROM VERSION a [INCLUSIVE|EXCLUSIVE] [TO VERSION b [INCLUSIVE|EXCLUSIVE]] [WITH (...)] ...
   SELECT list FROM table_changes('t', a[, b]) ...
@@ -12,6 +13,7 @@ few shapes that a reader of changes sends, by pattern. What is not recognised is
   ... LIMIT n   and the hash slice   pmod(<anything>, n) = i   (rows with id % n = i) at the end of any SELECT
 A list is *, or names, bare or in backticks. A table whose name holds `nowhere` does not exist.
 """
+
 import datetime
 import re
 
@@ -33,8 +35,12 @@ class SqlError(Exception):
 
 
 def unknown_sql(sql):
-    return SqlError("PARSE_SYNTAX_ERROR", "42601", f"[PARSE_SYNTAX_ERROR] the fake server does not know this SQL: {sql}",
-                    "org.apache.spark.sql.catalyst.parser.ParseException")
+    return SqlError(
+        "PARSE_SYNTAX_ERROR",
+        "42601",
+        f"[PARSE_SYNTAX_ERROR] the fake server does not know this SQL: {sql}",
+        "org.apache.spark.sql.catalyst.parser.ParseException",
+    )
 
 
 def commit_time(version):
@@ -43,8 +49,14 @@ def commit_time(version):
 
 def row(number, edition, version, word):
     region = None if number % 10 == 0 else ("north", "south")[number % 2]
-    return {"id": number, "name": f"name {number}.{edition}", "region": region, "note": f"{number:04d}" * 60,
-            "version": version, "word": word}
+    return {
+        "id": number,
+        "name": f"name {number}.{edition}",
+        "region": region,
+        "note": f"{number:04d}" * 60,
+        "version": version,
+        "word": word,
+    }
 
 
 def changes_of(version):
@@ -54,9 +66,14 @@ def changes_of(version):
         return [row(number, 0, 1, "insert") for number in range(ROWS_PER_VERSION)]
     if version == 3:
         return [row(number, 1, 3, "delete") for number in range(half)] + [
-            row(number, 0, 3, "insert") for number in range(ROWS_PER_VERSION, ROWS_PER_VERSION + half)]
+            row(number, 0, 3, "insert") for number in range(ROWS_PER_VERSION, ROWS_PER_VERSION + half)
+        ]
     numbers = range(half) if version == 2 else range(half, 2 * half)
-    return [each for number in numbers for each in (row(number, 0, version, "update_preimage"), row(number, 1, version, "update_postimage"))]
+    return [
+        each
+        for number in numbers
+        for each in (row(number, 0, version, "update_preimage"), row(number, 1, version, "update_postimage"))
+    ]
 
 
 def changes(first, last):
@@ -65,7 +82,8 @@ def changes(first, last):
 
 def data_arrays(rows):
     return [("id", pyarrow.array([each["id"] for each in rows], pyarrow.int64()))] + [
-        (name, pyarrow.array([each[name] for each in rows], pyarrow.string())) for name in DATA_COLUMNS[1:]]
+        (name, pyarrow.array([each[name] for each in rows], pyarrow.string())) for name in DATA_COLUMNS[1:]
+    ]
 
 
 def delta_table(rows, with_metadata, with_updates):
@@ -73,7 +91,12 @@ def delta_table(rows, with_metadata, with_updates):
     columns = data_arrays(rows)
     if with_metadata:
         kind = pyarrow.struct([("row_id", pyarrow.int64()), ("row_commit_version", pyarrow.int64())])
-        columns.append(("_metadata", pyarrow.array([{"row_id": each["id"], "row_commit_version": each["version"]} for each in rows], kind)))
+        columns.append(
+            (
+                "_metadata",
+                pyarrow.array([{"row_id": each["id"], "row_commit_version": each["version"]} for each in rows], kind),
+            )
+        )
     columns += [
         ("_change_type", pyarrow.array([words.get(each["word"], each["word"]) for each in rows], pyarrow.string())),
         ("_commit_version", pyarrow.array([each["version"] for each in rows], pyarrow.int64())),
@@ -85,37 +108,54 @@ def delta_table(rows, with_metadata, with_updates):
 def iceberg_table(rows):
     words = {"update_preimage": "UPDATE_BEFORE", "update_postimage": "UPDATE_AFTER"}
     first = rows[0]["version"] if rows else 0
-    return pyarrow.table(dict(data_arrays(rows) + [
-        ("_change_type", pyarrow.array([words.get(each["word"], each["word"].upper()) for each in rows], pyarrow.string())),
-        ("_change_ordinal", pyarrow.array([each["version"] - first for each in rows], pyarrow.int32())),
-        ("_commit_snapshot_id", pyarrow.array([SNAPSHOTS[each["version"]] for each in rows], pyarrow.int64())),
-    ]))
+    return pyarrow.table(
+        dict(
+            data_arrays(rows)
+            + [
+                (
+                    "_change_type",
+                    pyarrow.array([words.get(each["word"], each["word"].upper()) for each in rows], pyarrow.string()),
+                ),
+                ("_change_ordinal", pyarrow.array([each["version"] - first for each in rows], pyarrow.int32())),
+                ("_commit_snapshot_id", pyarrow.array([SNAPSHOTS[each["version"]] for each in rows], pyarrow.int64())),
+            ]
+        )
+    )
 
 
 def history_table():
     versions = range(VERSIONS, -1, -1)
     metrics = pyarrow.map_(pyarrow.string(), pyarrow.string())
-    return pyarrow.table({
-        "version": pyarrow.array(versions, pyarrow.int64()),
-        "timestamp": pyarrow.array([commit_time(version) for version in versions], UTC),
-        "operation": pyarrow.array(["MERGE" if version else "CREATE TABLE" for version in versions]),
-        "operationMetrics": pyarrow.array(
-            [[("numOutputRows", str(ROWS_PER_VERSION if version else 0))] for version in versions], metrics),
-    })
+    return pyarrow.table(
+        {
+            "version": pyarrow.array(versions, pyarrow.int64()),
+            "timestamp": pyarrow.array([commit_time(version) for version in versions], UTC),
+            "operation": pyarrow.array(["MERGE" if version else "CREATE TABLE" for version in versions]),
+            "operationMetrics": pyarrow.array(
+                [[("numOutputRows", str(ROWS_PER_VERSION if version else 0))] for version in versions], metrics
+            ),
+        }
+    )
 
 
 def snapshots_table():
     versions = range(1, VERSIONS + 1)
-    return pyarrow.table({
-        "committed_at": pyarrow.array([commit_time(version) for version in versions], UTC),
-        "made_current_at": pyarrow.array([commit_time(version) for version in versions], UTC),
-        "snapshot_id": pyarrow.array([SNAPSHOTS[version] for version in versions], pyarrow.int64()),
-        "parent_id": pyarrow.array([SNAPSHOTS[version - 1] if version > 1 else None for version in versions], pyarrow.int64()),
-        "operation": pyarrow.array(["overwrite" if version > 1 else "append" for version in versions]),
-        "is_current_ancestor": pyarrow.array([True for _version in versions]),
-        "summary": pyarrow.array([[("added-records", str(ROWS_PER_VERSION))] for _version in versions],
-                                 pyarrow.map_(pyarrow.string(), pyarrow.string())),
-    })
+    return pyarrow.table(
+        {
+            "committed_at": pyarrow.array([commit_time(version) for version in versions], UTC),
+            "made_current_at": pyarrow.array([commit_time(version) for version in versions], UTC),
+            "snapshot_id": pyarrow.array([SNAPSHOTS[version] for version in versions], pyarrow.int64()),
+            "parent_id": pyarrow.array(
+                [SNAPSHOTS[version - 1] if version > 1 else None for version in versions], pyarrow.int64()
+            ),
+            "operation": pyarrow.array(["overwrite" if version > 1 else "append" for version in versions]),
+            "is_current_ancestor": pyarrow.array([True for _version in versions]),
+            "summary": pyarrow.array(
+                [[("added-records", str(ROWS_PER_VERSION))] for _version in versions],
+                pyarrow.map_(pyarrow.string(), pyarrow.string()),
+            ),
+        }
+    )
 
 
 # --- SQL
@@ -123,8 +163,12 @@ def snapshots_table():
 
 def bounds(sql):
     """First and last version of a CHANGES clause; either may be past the head."""
-    match = re.search(r"CHANGES\s+FROM\s+VERSION\s+'?(\d+)'?(\s+EXCLUSIVE|\s+INCLUSIVE)?(?:\s+TO\s+VERSION\s+'?(\d+)'?(\s+EXCLUSIVE|\s+INCLUSIVE)?)?",
-                      sql, re.I)
+    match = re.search(
+        r"CHANGES\s+FROM\s+VERSION\s+'?(\d+)'?(\s+EXCLUSIVE|\s+INCLUSIVE)?"
+        r"(?:\s+TO\s+VERSION\s+'?(\d+)'?(\s+EXCLUSIVE|\s+INCLUSIVE)?)?",
+        sql,
+        re.I,
+    )
     if not match:
         raise unknown_sql(sql)
     first = int(match[1]) + (1 if (match[2] or "").strip().upper() == "EXCLUSIVE" else 0)
@@ -136,12 +180,19 @@ def native_changes(sql):
     first, last = bounds(sql)
     limited = re.search(r"LIMIT\s+0\s*$", sql, re.I)
     if last > VERSIONS:
-        raise SqlError("", "", f"Cannot load table version {last} as it does not exist. The latest available version is {VERSIONS}.",
-                       "io.delta.kernel.exceptions.KernelException")
+        raise SqlError(
+            "",
+            "",
+            f"Cannot load table version {last} as it does not exist. The latest available version is {VERSIONS}.",
+            "io.delta.kernel.exceptions.KernelException",
+        )
     if first > last and not limited:
-        raise SqlError("DELTA_INVALID_CDC_RANGE", "22003",
-                       f"[DELTA_INVALID_CDC_RANGE] CDC range from start {first} to end {last} was invalid. End cannot be before start.",
-                       "org.apache.spark.sql.delta.DeltaIllegalArgumentException")
+        raise SqlError(
+            "DELTA_INVALID_CDC_RANGE",
+            "22003",
+            f"[DELTA_INVALID_CDC_RANGE] CDC range from start {first} to end {last} was invalid. End cannot be before start.",
+            "org.apache.spark.sql.delta.DeltaIllegalArgumentException",
+        )
     if re.search(r"netChanges", sql, re.I):
         raise unknown_sql(sql)
     updates = re.search(r"computeUpdates'?\s*=\s*'?true", sql, re.I)
@@ -154,9 +205,13 @@ def table_changes(sql):
         raise unknown_sql(sql)
     first, last = int(match[1]), min(int(match[2] or VERSIONS), VERSIONS)
     if first > VERSIONS:
-        raise SqlError("DELTA_CDC_START_VERSION_AFTER_LATEST", "22003",
-                       f"[DELTA_CDC_START_VERSION_AFTER_LATEST] Start version {first} for change data feed exceeds the latest table version {VERSIONS}.",
-                       "org.apache.spark.sql.delta.DeltaIllegalArgumentException")
+        raise SqlError(
+            "DELTA_CDC_START_VERSION_AFTER_LATEST",
+            "22003",
+            f"[DELTA_CDC_START_VERSION_AFTER_LATEST] Start version {first} for change data feed exceeds the latest table "
+            f"version {VERSIONS}.",
+            "org.apache.spark.sql.delta.DeltaIllegalArgumentException",
+        )
     return delta_table(changes(first, last), with_metadata=False, with_updates=True)
 
 
@@ -167,7 +222,9 @@ def create_view(sql, views):
     def snapshot(option, otherwise):
         match = re.search(option + r"'\s*,\s*'(\d+)'", sql)
         if match and int(match[1]) not in SNAPSHOTS:
-            raise SqlError("", "", f"Cannot find snapshot {match[1]}", "org.apache.iceberg.exceptions.ValidationException")
+            raise SqlError(
+                "", "", f"Cannot find snapshot {match[1]}", "org.apache.iceberg.exceptions.ValidationException"
+            )
         return SNAPSHOTS.index(int(match[1])) if match else otherwise
 
     views[name] = (snapshot("start-snapshot-id", 0) + 1, snapshot("end-snapshot-id", VERSIONS))
@@ -197,7 +254,9 @@ def select(sql, table):
     """The list, LIMIT and hash slice of a SELECT over a table."""
     slice_of = re.search(r"pmod\(.*,\s*(\d+)L?\)\s*=\s*(\d+)", sql, re.I | re.S)
     if slice_of:
-        keep = [at for at, number in enumerate(table["id"].to_pylist()) if number % int(slice_of[1]) == int(slice_of[2])]
+        keep = [
+            at for at, number in enumerate(table["id"].to_pylist()) if number % int(slice_of[1]) == int(slice_of[2])
+        ]
         table = table.take(pyarrow.array(keep, pyarrow.int64()))
     limit = re.search(r"LIMIT\s+(\d+)\s*$", sql, re.I)
     if limit:
@@ -213,15 +272,21 @@ def select(sql, table):
         elif name in table.column_names:
             names.append(name)
         else:
-            raise SqlError("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703",
-                           f"[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `{name}` cannot be resolved.")
+            raise SqlError(
+                "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+                "42703",
+                f"[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `{name}` cannot "
+                "be resolved.",
+            )
     return table.select(names)
 
 
 def answer(sql, views):
     """The Arrow table that sql gives in a session with these changelog views."""
     if re.search(r"nowhere", sql):
-        raise SqlError("TABLE_OR_VIEW_NOT_FOUND", "42P01", "[TABLE_OR_VIEW_NOT_FOUND] The table or view `nowhere` cannot be found.")
+        raise SqlError(
+            "TABLE_OR_VIEW_NOT_FOUND", "42P01", "[TABLE_OR_VIEW_NOT_FOUND] The table or view `nowhere` cannot be found."
+        )
     if re.match(r"\s*CALL\s.*create_changelog_view", sql, re.I | re.S):
         return create_view(sql, views)
     if re.match(r"\s*DROP\s+VIEW\s", sql, re.I):

@@ -6,6 +6,7 @@ Rows are those of fake_rows, so a scenario that a client can get through gives e
 responses is done to feeds only, that is to answers of three batches (201 rows) or more: probes and histories stay healthy.
 Streams of one operation are numbered: 0 is the first answer to ExecutePlan, then one for each ReattachExecute.
 """
+
 import re
 import uuid
 
@@ -13,7 +14,6 @@ import grpc
 import pyarrow
 from google.protobuf import duration_pb2
 from google.rpc import error_details_pb2
-from pyspark.sql.connect.proto import base_pb2 as base
 
 import fake_front
 from fake_protocol import Item, Refusal, cursor_error, fill_error, handle_error, ipc_stream, packed
@@ -46,14 +46,12 @@ def batches_of(items):
 
 
 def middle_of(item):
-    return len(item.fields["arrow_batch"].data) // 2
+    return len(item.batch["data"]) // 2
 
 
 def replace_batch(items, number, **changes):
     """Changes fields of the number-th batch message."""
-    batch = batches_of(items)[number].fields["arrow_batch"]
-    for name, value in changes.items():
-        setattr(batch, name, value)
+    batches_of(items)[number].batch.update(changes)
     return items
 
 
@@ -98,8 +96,12 @@ class Spark41(Healthy):
 
     def execute(self, sql):
         if re.search(r"\sCHANGES\s+FROM\s", sql, re.I):
-            raise SqlError("PARSE_SYNTAX_ERROR", "42601", "[PARSE_SYNTAX_ERROR] Syntax error at or near 'FROM'. SQLSTATE: 42601",
-                           "org.apache.spark.sql.catalyst.parser.ParseException")
+            raise SqlError(
+                "PARSE_SYNTAX_ERROR",
+                "42601",
+                "[PARSE_SYNTAX_ERROR] Syntax error at or near 'FROM'. SQLSTATE: 42601",
+                "org.apache.spark.sql.catalyst.parser.ParseException",
+            )
 
 
 class OddVersion(Healthy):
@@ -113,8 +115,12 @@ class FlagOff(Healthy):
 
     def execute(self, sql):
         if re.search(r"\sCHANGES\s+FROM\s", sql, re.I):
-            raise SqlError("UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE", "0A000", "[UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE] The feature is not "
-                           "supported: Catalog spark_catalog does not support Change Data Capture (CDC). SQLSTATE: 0A000")
+            raise SqlError(
+                "UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE",
+                "0A000",
+                "[UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE] The feature is not "
+                "supported: Catalog spark_catalog does not support Change Data Capture (CDC). SQLSTATE: 0A000",
+            )
 
 
 class GreenProbe(Healthy):
@@ -122,8 +128,12 @@ class GreenProbe(Healthy):
 
     def execute(self, sql):
         if re.search(r"\sCHANGES\s+FROM\s", sql, re.I) and not re.search(r"LIMIT\s+0\s*$", sql, re.I):
-            raise SqlError("DELTA_CHANGELOG_REQUIRES_ROW_TRACKING", "0AKDE", "[DELTA_CHANGELOG_REQUIRES_ROW_TRACKING] Change data capture via "
-                           "CHANGES on `t` requires row tracking.", "org.apache.spark.sql.delta.DeltaAnalysisException")
+            raise SqlError(
+                "DELTA_CHANGELOG_REQUIRES_ROW_TRACKING",
+                "0AKDE",
+                "[DELTA_CHANGELOG_REQUIRES_ROW_TRACKING] Change data capture via CHANGES on `t` requires row tracking.",
+                "org.apache.spark.sql.delta.DeltaAnalysisException",
+            )
 
 
 class NoEnginePath(FlagOff):
@@ -132,10 +142,19 @@ class NoEnginePath(FlagOff):
     def execute(self, sql):
         super().execute(sql)
         if "table_changes" in sql:
-            raise SqlError("DELTA_MISSING_CHANGE_DATA", "KD002", "[DELTA_MISSING_CHANGE_DATA] Error getting change data for range [1 , 4] as "
-                           "change data was not\nrecorded for version [1].", "org.apache.spark.sql.delta.DeltaAnalysisException")
+            raise SqlError(
+                "DELTA_MISSING_CHANGE_DATA",
+                "KD002",
+                "[DELTA_MISSING_CHANGE_DATA] Error getting change data for range [1 , 4] as "
+                "change data was not\nrecorded for version [1].",
+                "org.apache.spark.sql.delta.DeltaAnalysisException",
+            )
         if "create_changelog_view" in sql:
-            raise SqlError("FAILED_TO_LOAD_ROUTINE", "38000", "[FAILED_TO_LOAD_ROUTINE] Failed to load routine `create_changelog_view`.")
+            raise SqlError(
+                "FAILED_TO_LOAD_ROUTINE",
+                "38000",
+                "[FAILED_TO_LOAD_ROUTINE] Failed to load routine `create_changelog_view`.",
+            )
 
 
 class MergeOnRead(Spark41):
@@ -144,7 +163,12 @@ class MergeOnRead(Spark41):
     def execute(self, sql):
         super().execute(sql)
         if re.match(r"\s*SELECT\s", sql, re.I) and not re.search(r"\.`?(snapshots|history)", sql):
-            raise SqlError("", "", "Delete files are currently not supported in changelog scans", "java.lang.UnsupportedOperationException")
+            raise SqlError(
+                "",
+                "",
+                "Delete files are currently not supported in changelog scans",
+                "java.lang.UnsupportedOperationException",
+            )
 
 
 # --- streams that break and can be taken up again
@@ -272,7 +296,9 @@ class ReattachTooLate(CutMidBatch):
 
     def enter(self, rpc, request, call):
         if rpc == "ReattachExecute":
-            raise cursor_error("POSITION_NOT_AVAILABLE", f"The cursor position id {request.last_response_id} is no longer available.")
+            raise cursor_error(
+                "POSITION_NOT_AVAILABLE", f"The cursor position id {request.last_response_id} is no longer available."
+            )
 
 
 class ReattachDisconnected(CutMidBatch):
@@ -313,7 +339,7 @@ class OffsetRepeat(Healthy):
         for item in items:
             out.append(item)
             if item in batches_of(items)[1:2]:
-                out.append(Item(**item.fields))
+                out.append(Item(item.batch))
         return out
 
 
@@ -322,7 +348,7 @@ class OffsetAbsent(Healthy):
 
     def script(self, items):
         for item in batches_of(items):
-            item.fields["arrow_batch"].ClearField("start_offset")
+            del item.batch["start_offset"]
         return items
 
 
@@ -337,7 +363,7 @@ class AfterTheEnd(Healthy):
     """One more batch follows result_complete: an error, or nothing of it."""
 
     def script(self, items):
-        return items + [Item(**item.fields) for item in batches_of(items)[-1:]]
+        return items + [Item(item.batch) for item in batches_of(items)[-1:]]
 
 
 class Chunked(Healthy):
@@ -351,12 +377,12 @@ class Chunked(Healthy):
 
     @staticmethod
     def chunks(item):
-        whole = item.fields["arrow_batch"]
-        parts = [whole.data[at : at + 7000] for at in range(0, len(whole.data), 7000)]
+        data = item.batch["data"]
+        parts = [data[at : at + 7000] for at in range(0, len(data), 7000)]
         return [
-            Item(arrow_batch=base.ExecutePlanResponse.ArrowBatch(
-                row_count=whole.row_count, start_offset=whole.start_offset, data=part, chunk_index=index, num_chunks_in_batch=len(parts)))
-            for index, part in enumerate(parts)]
+            Item({**item.batch, "data": part, "chunk_index": index, "num_chunks_in_batch": len(parts)})
+            for index, part in enumerate(parts)
+        ]
 
 
 class ChunkCut(Chunked):
@@ -383,7 +409,7 @@ class ChunkRepeated(Chunked):
     def script(self, items):
         items = super().script(items)
         at = items.index(batches_of(items)[6])
-        return items[: at + 1] + [Item(**items[at].fields)] + items[at + 1 :]
+        return items[: at + 1] + [Item(items[at].batch)] + items[at + 1 :]
 
 
 class ChunkCountChanges(Chunked):
@@ -425,7 +451,9 @@ class UnknownOp(Healthy):
     word = "upsert"
 
     def batches(self, table):
-        words = lambda column: pyarrow.array([self.word if at == 150 else word for at, word in enumerate(column.to_pylist())], pyarrow.string())
+        words = lambda column: pyarrow.array(
+            [self.word if at == 150 else word for at, word in enumerate(column.to_pylist())], pyarrow.string()
+        )
         return super().batches(changed_column(table, "_change_type", words))
 
 
@@ -565,8 +593,13 @@ class ErrorAfterData(Healthy):
     def play(self, stream, items):
         for item in items:
             if stream.batches == 3:
-                raise SqlError("USER_RAISED_EXCEPTION", "P0001", "[USER_RAISED_EXCEPTION] after three batches", "org.apache.spark.SparkRuntimeException",
-                               {"errorMessage": "after three batches"})
+                raise SqlError(
+                    "USER_RAISED_EXCEPTION",
+                    "P0001",
+                    "[USER_RAISED_EXCEPTION] after three batches",
+                    "org.apache.spark.SparkRuntimeException",
+                    {"errorMessage": "after three batches"},
+                )
             yield item
 
 
@@ -654,8 +687,13 @@ class ResultTooBig(Healthy):
         slice_of = re.search(r"pmod\(.*,\s*(\d+)L?\)\s*=\s*\d+", stream.execution.sql or "", re.I | re.S)
         for item in items:
             if stream.execution.is_feed and stream.batches == 2 and (slice_of is None or int(slice_of[1]) < 4):
-                raise SqlError("", "", "Job aborted due to stage failure: Total size of serialized results of 3 tasks (1025.0 MiB) is bigger than "
-                               "spark.driver.maxResultSize (1024.0 MiB)", "org.apache.spark.SparkException")
+                raise SqlError(
+                    "",
+                    "",
+                    "Job aborted due to stage failure: Total size of serialized results of 3 tasks (1025.0 MiB) is bigger than "
+                    "spark.driver.maxResultSize (1024.0 MiB)",
+                    "org.apache.spark.SparkException",
+                )
             yield item
 
 
@@ -735,7 +773,9 @@ class Big(Healthy):
     def batches(self, table):
         if "_change_type" not in table.column_names or table.num_rows < BATCH_ROWS:
             return super().batches(table)
-        wide = changed_column(table.slice(0, BATCH_ROWS), "note", lambda column: pyarrow.array(["x" * 10_000] * len(column)))
+        wide = changed_column(
+            table.slice(0, BATCH_ROWS), "note", lambda column: pyarrow.array(["x" * 10_000] * len(column))
+        )
         batch = wide.combine_chunks().to_batches()[0]
         data = ipc_stream(batch)
         return [(batch.num_rows, data)] * 2000

@@ -17,6 +17,7 @@ still holds. The last such line of a client that cleans up after itself has four
   running     jobs that go on: a cancelled call or a lost connection does not stop one, as in Spark
 The server ends on SIGTERM or SIGINT, after --max-seconds (600), or with the process that started it.
 """
+
 import argparse
 import concurrent.futures
 import contextlib
@@ -25,7 +26,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -45,8 +45,19 @@ from pyspark.sql.connect.proto import base_pb2 as base
 import fake_front
 import fake_rows
 import fake_scenarios
-from fake_protocol import (Item, Refusal, canceled, check_uuid, cursor_error, data_type, handle_error, ipc_stream, options_of,
-                           packed, sql_of)
+from fake_protocol import (
+    Item,
+    Refusal,
+    canceled,
+    check_uuid,
+    cursor_error,
+    data_type,
+    handle_error,
+    ipc_stream,
+    options_of,
+    packed,
+    sql_of,
+)
 from fake_rows import SqlError
 
 SERVICE = "spark.connect.SparkConnectService"
@@ -111,7 +122,11 @@ class Server:
         self.front = None
         self.began = time.monotonic()
         pool = concurrent.futures.ThreadPoolExecutor(max_workers=64)
-        options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1), ("grpc.so_reuseport", 0)]
+        options = [
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_receive_message_length", -1),
+            ("grpc.so_reuseport", 0),
+        ]
         self.grpc = grpc.server(pool, options=options)
         self.grpc.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, self.handlers()),))
         if tls:
@@ -129,8 +144,11 @@ class Server:
             request = getattr(base, name + "Request")
             make = grpc.unary_stream_rpc_method_handler if name in STREAMING else grpc.unary_unary_rpc_method_handler
             wrap = self.streaming if name in STREAMING else self.unary
-            out[name] = make(wrap(name, getattr(self, name)), request.FromString,
-                             lambda message: message if isinstance(message, bytes) else message.SerializeToString())
+            out[name] = make(
+                wrap(name, getattr(self, name)),
+                request.FromString,
+                lambda message: message if isinstance(message, bytes) else message.SerializeToString(),
+            )
         return out
 
     # --- around every call
@@ -177,11 +195,22 @@ class Server:
         with self.lock:
             call = self.calls[request.session_id, name] = self.calls.get((request.session_id, name), 0) + 1
         deadline = context.time_remaining()
-        self.record({"rpc": name, "call": call, "link": link.number if link else None,
-                     "token": "none" if token is None else "right" if token == wanted else "wrong", "metadata": metadata,
-                     "deadline": round(deadline, 2) if deadline is not None and deadline < 1e9 else None, **self.described(request)})
+        self.record(
+            {
+                "rpc": name,
+                "call": call,
+                "link": link.number if link else None,
+                "token": "none" if token is None else "right" if token == wanted else "wrong",
+                "metadata": metadata,
+                "deadline": round(deadline, 2) if deadline is not None and deadline < 1e9 else None,
+                **self.described(request),
+            }
+        )
         if wanted and token != wanted:
-            raise Refusal(grpc.StatusCode.UNAUTHENTICATED, "Invalid authentication token" if token else "No authentication token provided")
+            raise Refusal(
+                grpc.StatusCode.UNAUTHENTICATED,
+                "Invalid authentication token" if token else "No authentication token provided",
+            )
         check_uuid(request.session_id, "session")
         self.scenario.enter(name, request, call)
 
@@ -212,7 +241,9 @@ class Server:
         if error.raw_details is not None:
             context.set_trailing_metadata((("grpc-status-details-bin", error.raw_details),))
         if error.details:
-            status = status_pb2.Status(code=error.code.value[0], message=error.text[:MESSAGE_LIMIT], details=error.details)
+            status = status_pb2.Status(
+                code=error.code.value[0], message=error.text[:MESSAGE_LIMIT], details=error.details
+            )
             context.abort_with_status(rpc_status.to_status(status))
         context.abort(error.code, error.text[:MESSAGE_LIMIT])
 
@@ -220,7 +251,9 @@ class Server:
         """As Spark does it: code 13, an ErrorInfo, and the whole story under an error id."""
         text, error_id = str(error), str(uuid.uuid4())
         info = error_details_pb2.ErrorInfo(reason=error.java, domain="org.apache.spark")
-        info.metadata["classes"] = json.dumps([error.java, "java.lang.Exception", "java.lang.Throwable", "java.lang.Object"])
+        info.metadata["classes"] = json.dumps(
+            [error.java, "java.lang.Exception", "java.lang.Throwable", "java.lang.Object"]
+        )
         info.metadata["errorId"] = error_id
         if error.state:
             info.metadata["sqlState"] = error.state
@@ -242,18 +275,31 @@ class Server:
         with self.lock:
             executions = [each for session in self.sessions.values() for each in session.executions.values()]
             alive = [session for session in self.sessions.values() if not session.closed]
-            self.record({"event": "held", "sessions": [session.id for session in alive],
-                         "operations": [each.id for each in executions if each.is_held],
-                         "running": [each.id for each in executions if each.running and not each.session.closed],
-                         "views": [name for session in alive for name in session.views]})
+            self.record(
+                {
+                    "event": "held",
+                    "sessions": [session.id for session in alive],
+                    "operations": [each.id for each in executions if each.is_held],
+                    "running": [each.id for each in executions if each.running and not each.session.closed],
+                    "views": [name for session in alive for name in session.views],
+                }
+            )
 
     def stream_over(self, stream, how):
         """Once per stream, whoever notices first."""
         with self.lock:
             if not hasattr(stream, "over"):
                 stream.over = how
-                self.record({"event": "stream_end", "operation_id": stream.execution.id, "stream": stream.number,
-                             "sent": stream.sent, "batches": stream.batches, "how": how})
+                self.record(
+                    {
+                        "event": "stream_end",
+                        "operation_id": stream.execution.id,
+                        "stream": stream.number,
+                        "sent": stream.sent,
+                        "batches": stream.batches,
+                        "how": how,
+                    }
+                )
                 self.record_held()
 
     # --- sessions and executions
@@ -282,10 +328,8 @@ class Server:
             rows, data = batch if isinstance(batch, tuple) else (batch.num_rows, ipc_stream(batch))
             chunks = [data[at : at + chunk_size] for at in range(0, len(data), chunk_size)] if chunk_size else [data]
             for index, chunk in enumerate(chunks):
-                message = base.ExecutePlanResponse.ArrowBatch(row_count=rows, data=chunk, start_offset=offset)
-                if chunk_size:
-                    message.chunk_index, message.num_chunks_in_batch = index, len(chunks)
-                items.append(Item(arrow_batch=message))
+                numbers = {"chunk_index": index, "num_chunks_in_batch": len(chunks)} if chunk_size else {}
+                items.append(Item({"row_count": rows, "data": chunk, "start_offset": offset, **numbers}))
             offset += rows
         items.append(Item(metrics=base.ExecutePlanResponse.Metrics()))
         return self.finished(execution, items)
@@ -303,8 +347,11 @@ class Server:
             result.relation.sql.query = sql
         else:
             table = fake_rows.answer(sql, session.views).combine_chunks()
-            result.relation.local_relation.data = ipc_stream(pyarrow.RecordBatch.from_struct_array(
-                table.to_struct_array().combine_chunks()) if table.num_columns else pyarrow.RecordBatch.from_pydict({}))
+            result.relation.local_relation.data = ipc_stream(
+                pyarrow.RecordBatch.from_struct_array(table.to_struct_array().combine_chunks())
+                if table.num_columns
+                else pyarrow.RecordBatch.from_pydict({})
+            )
         return self.finished(execution, [Item(sql_command_result=result)])
 
     def play(self, stream, start):
@@ -331,8 +378,13 @@ class Server:
         if item.raw is not None:
             return item.raw
         message = base.ExecutePlanResponse(
-            session_id=execution.session.id, server_side_session_id=execution.session.server_side_id,
-            operation_id=execution.id, response_id=item.response_id)
+            session_id=execution.session.id,
+            server_side_session_id=execution.session.server_side_id,
+            operation_id=execution.id,
+            response_id=item.response_id,
+        )
+        if item.is_batch:
+            message.arrow_batch.CopyFrom(base.ExecutePlanResponse.ArrowBatch(**item.batch))
         for name, value in item.fields.items():
             if hasattr(value, "CopyFrom"):
                 getattr(message, name).CopyFrom(value)
@@ -376,7 +428,10 @@ class Server:
         for at, item in enumerate(execution.items):
             if item.response_id == request.last_response_id:
                 if at + 1 < execution.first:
-                    raise cursor_error("POSITION_NOT_AVAILABLE", f"The cursor position id {request.last_response_id} is no longer available.")
+                    raise cursor_error(
+                        "POSITION_NOT_AVAILABLE",
+                        f"The cursor position id {request.last_response_id} is no longer available.",
+                    )
                 return execution, at + 1
         raise cursor_error("POSITION_NOT_FOUND", f"The cursor position id {request.last_response_id} is not found.")
 
@@ -421,7 +476,9 @@ class Server:
             response.spark_version.version = self.scenario.version
         elif kind == "schema":  # which runs a CALL, in Spark too
             self.scenario.execute(sql_of(request.schema.plan))
-            response.schema.schema.CopyFrom(data_type(fake_rows.answer(sql_of(request.schema.plan), session.views).schema))
+            response.schema.schema.CopyFrom(
+                data_type(fake_rows.answer(sql_of(request.schema.plan), session.views).schema)
+            )
         else:
             raise Refusal(grpc.StatusCode.UNIMPLEMENTED, f"the fake server does not analyze {kind}")
         return response
@@ -434,10 +491,16 @@ class Server:
         if kind == "set":
             session.conf.update({pair.key: pair.value for pair in operation.pairs})
             return response
-        for key, default in [(pair.key, pair.value) for pair in getattr(operation, "pairs", ())] + [(key, None) for key in getattr(operation, "keys", ())]:
+        for key, default in [(pair.key, pair.value) for pair in getattr(operation, "pairs", ())] + [
+            (key, None) for key in getattr(operation, "keys", ())
+        ]:
             if kind == "get" and key not in session.conf:
-                raise SqlError("SQL_CONF_NOT_FOUND", "42K0I", f"[SQL_CONF_NOT_FOUND] The SQL config \"{key}\" cannot be found.",
-                                         "org.apache.spark.SparkNoSuchElementException")
+                raise SqlError(
+                    "SQL_CONF_NOT_FOUND",
+                    "42K0I",
+                    f'[SQL_CONF_NOT_FOUND] The SQL config "{key}" cannot be found.',
+                    "org.apache.spark.SparkNoSuchElementException",
+                )
             value = session.conf.pop(key, None) if kind == "unset" else session.conf.get(key, default)
             response.pairs.add(key=key, value=value)
         return response
@@ -462,9 +525,28 @@ def make_tls(ca_file):
     with tempfile.TemporaryDirectory() as scratch:
         key, certificate = os.path.join(scratch, "key.pem"), os.path.join(scratch, "certificate.pem")
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "1",
-             "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
-            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-keyout",
+                key,
+                "-out",
+                certificate,
+                "-days",
+                "1",
+                "-subj",
+                "/CN=localhost",
+                "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         with open(key, "rb") as file:
             key = file.read()
         with open(certificate, "rb") as file:

@@ -11,6 +11,7 @@ engine), key (the identity columns) and commits [{id, statement}], oldest first,
 A statement costs seconds on a cold server, so there are few and all rows are few. --only NAME (again and again) makes
 some of the tables. Runs under build/spark/client; starts itself again there.
 """
+
 import argparse
 import json
 import os
@@ -30,18 +31,22 @@ DELETE = "DELETE FROM {t} WHERE id = 3"
 DELETE_PARTITION = "DELETE FROM {t} WHERE region = 'north'"
 MERGE = """MERGE INTO {t} USING (SELECT * FROM VALUES (1, 'ann2'), (4, NULL), (7, 'gil'), (8, 'hal') AS s(id, name)) s
     ON {t_alias}.id = s.id WHEN MATCHED AND s.name IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET name = s.name
-    WHEN NOT MATCHED THEN INSERT (id, name, region, amount, at) VALUES (s.id, s.name, 'east', 1, TIMESTAMP '2026-02-01 00:00:00')"""
+    WHEN NOT MATCHED THEN INSERT (id, name, region, amount, at)
+    VALUES (s.id, s.name, 'east', 1, TIMESTAMP '2026-02-01 00:00:00')"""
 OVERWRITE = """INSERT OVERWRITE {t} SELECT id, name, region, amount, at FROM {t} WHERE id < 3
     UNION ALL SELECT 9, 'ida', 'east', 90.00, NULL"""
 
 NESTED = """id BIGINT NOT NULL, address STRUCT<city: STRING, zip: INT>, tags ARRAY<STRING>, counts MAP<STRING, INT>,
-    trips ARRAY<STRUCT<city: STRING, days: ARRAY<DATE>>>, ok BOOLEAN, ratio DOUBLE, small FLOAT, bytes BINARY, born DATE, wall TIMESTAMP_NTZ"""
+    trips ARRAY<STRUCT<city: STRING, days: ARRAY<DATE>>>, ok BOOLEAN, ratio DOUBLE, small FLOAT, bytes BINARY, born DATE,
+    wall TIMESTAMP_NTZ"""
 NESTED_ROWS = """INSERT INTO {t} VALUES
-    (1, named_struct('city', 'Oslo', 'zip', 150), array('a', 'b'), map('x', 1), array(named_struct('city', 'Rome', 'days', array(DATE '2026-01-01', NULL))),
+    (1, named_struct('city', 'Oslo', 'zip', 150), array('a', 'b'), map('x', 1),
+     array(named_struct('city', 'Rome', 'days', array(DATE '2026-01-01', NULL))),
      true, 1.5D, 0.25F, X'00FF', DATE '1999-12-31', TIMESTAMP_NTZ '2026-03-29 02:30:00'),
     (2, NULL, array(), map(), array(), false, double('NaN'), -0.0F, X'', DATE '1500-01-01', NULL),
     (3, named_struct('city', NULL, 'zip', NULL), array(NULL), map('y', NULL), NULL, NULL, NULL, NULL, NULL, NULL, NULL)"""
-NESTED_UPDATE = "UPDATE {t} SET address = named_struct('city', 'Bergen', 'zip', 5003), tags = array('c'), ratio = -ratio WHERE id IN (1, 2)"
+NESTED_UPDATE = """UPDATE {t} SET address = named_struct('city', 'Bergen', 'zip', 5003), tags = array('c'), ratio = -ratio
+    WHERE id IN (1, 2)"""
 NESTED_DELETE = "DELETE FROM {t} WHERE address.city IS NULL AND id = 3"
 
 # Names that only survive proper quoting. Delta's own UPDATE trips over a backtick in a column's name, so it goes without.
@@ -71,31 +76,85 @@ class Table:
 
 
 DELTA = [
-    Table("tracked", ROW, ROW_TRACKING, ["row_tracking", "copy_on_write"], [FIRST_ROWS, UPDATE, DELETE, MERGE, OVERWRITE]),
-    Table("tracked_parts", ROW, {**ROW_TRACKING, **VECTORS}, ["row_tracking", "deletion_vectors", "partitioned"],
-          [FIRST_ROWS, MOVE, DELETE, MERGE, DELETE_PARTITION], partition="region"),
-    Table("tracked_nested", NESTED, ROW_TRACKING, ["row_tracking", "copy_on_write", "nested"],
-          [NESTED_ROWS, NESTED_UPDATE, NESTED_DELETE]),
+    Table(
+        "tracked", ROW, ROW_TRACKING, ["row_tracking", "copy_on_write"], [FIRST_ROWS, UPDATE, DELETE, MERGE, OVERWRITE]
+    ),
+    Table(
+        "tracked_parts",
+        ROW,
+        {**ROW_TRACKING, **VECTORS},
+        ["row_tracking", "deletion_vectors", "partitioned"],
+        [FIRST_ROWS, MOVE, DELETE, MERGE, DELETE_PARTITION],
+        partition="region",
+    ),
+    Table(
+        "tracked_nested",
+        NESTED,
+        ROW_TRACKING,
+        ["row_tracking", "copy_on_write", "nested"],
+        [NESTED_ROWS, NESTED_UPDATE, NESTED_DELETE],
+    ),
     Table("feed", ROW, FEED, ["change_feed", "copy_on_write"], [FIRST_ROWS, UPDATE, DELETE, MERGE, OVERWRITE]),
-    Table("feed_parts", ROW, {**FEED, **VECTORS}, ["change_feed", "deletion_vectors", "partitioned"],
-          [FIRST_ROWS, MOVE, DELETE_PARTITION], partition="region"),
+    Table(
+        "feed_parts",
+        ROW,
+        {**FEED, **VECTORS},
+        ["change_feed", "deletion_vectors", "partitioned"],
+        [FIRST_ROWS, MOVE, DELETE_PARTITION],
+        partition="region",
+    ),
     Table("feed_nested", NESTED, FEED, ["change_feed", "copy_on_write", "nested"], [NESTED_ROWS, NESTED_UPDATE]),
     Table("plain", ROW, NO_VECTORS, ["copy_on_write"], [FIRST_ROWS, UPDATE, DELETE, MERGE]),
-    Table("`order`", DELTA_ODD, {**ROW_TRACKING, **FEED}, ["row_tracking", "change_feed", "copy_on_write", "odd_names"],
-          [ODD_ROWS, ODD_UPDATE], key=("select",)),
+    Table(
+        "`order`",
+        DELTA_ODD,
+        {**ROW_TRACKING, **FEED},
+        ["row_tracking", "change_feed", "copy_on_write", "odd_names"],
+        [ODD_ROWS, ODD_UPDATE],
+        key=("select",),
+    ),
 ]
 ICEBERG = [
-    Table("cow", ROW, {"format-version": "2", **COPY_ON_WRITE}, ["v2", "copy_on_write", "identifier"],
-          [FIRST_ROWS, UPDATE, DELETE, MERGE, OVERWRITE], after=["ALTER TABLE {t} SET IDENTIFIER FIELDS id"]),
-    Table("cow_parts", ROW, {"format-version": "2", **COPY_ON_WRITE}, ["v2", "copy_on_write", "partitioned"],
-          [FIRST_ROWS, MOVE, DELETE_PARTITION], partition="region"),
-    Table("cow_nested", NESTED, {"format-version": "2", **COPY_ON_WRITE}, ["v2", "copy_on_write", "nested"],
-          [NESTED_ROWS, NESTED_UPDATE]),
+    Table(
+        "cow",
+        ROW,
+        {"format-version": "2", **COPY_ON_WRITE},
+        ["v2", "copy_on_write", "identifier"],
+        [FIRST_ROWS, UPDATE, DELETE, MERGE, OVERWRITE],
+        after=["ALTER TABLE {t} SET IDENTIFIER FIELDS id"],
+    ),
+    Table(
+        "cow_parts",
+        ROW,
+        {"format-version": "2", **COPY_ON_WRITE},
+        ["v2", "copy_on_write", "partitioned"],
+        [FIRST_ROWS, MOVE, DELETE_PARTITION],
+        partition="region",
+    ),
+    Table(
+        "cow_nested",
+        NESTED,
+        {"format-version": "2", **COPY_ON_WRITE},
+        ["v2", "copy_on_write", "nested"],
+        [NESTED_ROWS, NESTED_UPDATE],
+    ),
     Table("mor", ROW, {"format-version": "2", **MERGE_ON_READ}, ["v2", "merge_on_read"], [FIRST_ROWS, UPDATE, DELETE]),
-    Table("v3", ROW, {"format-version": "3", **COPY_ON_WRITE}, ["v3", "copy_on_write"], [FIRST_ROWS, UPDATE, DELETE, MERGE]),
+    Table(
+        "v3",
+        ROW,
+        {"format-version": "3", **COPY_ON_WRITE},
+        ["v3", "copy_on_write"],
+        [FIRST_ROWS, UPDATE, DELETE, MERGE],
+    ),
     Table("v3_mor", ROW, {"format-version": "3", **MERGE_ON_READ}, ["v3", "merge_on_read"], [FIRST_ROWS, DELETE]),
-    Table("`it's ``odd``; --`", ODD, {"format-version": "2", **COPY_ON_WRITE}, ["v2", "copy_on_write", "odd_names"],
-          [ODD_ROWS, ODD_UPDATE], key=("select",)),
+    Table(
+        "`it's ``odd``; --`",
+        ODD,
+        {"format-version": "2", **COPY_ON_WRITE},
+        ["v2", "copy_on_write", "odd_names"],
+        [ODD_ROWS, ODD_UPDATE],
+        key=("select",),
+    ),
 ]
 RELEASES = {"42": ("delta", "spark_catalog.shop", DELTA), "41": ("iceberg", "ice.shop", ICEBERG)}
 
@@ -133,8 +192,15 @@ def make(spark, table, using, schema, say):
         say(f"{time.monotonic() - began:6.1f} s  {table.name}  {statement.split('(')[0].split('SET')[0].strip()[:60]}")
     ids, location = (delta_facts if using == "delta" else iceberg_facts)(spark, name)
     return {
-        "name": name, "format": using, "features": table.features, "key": table.key, "path": local_path(location),
-        "commits": [{**each, "statement": each["statement"].format(t=name, t_alias=alias)} for each in commits_of(table, ids, using)],
+        "name": name,
+        "format": using,
+        "features": table.features,
+        "key": table.key,
+        "path": local_path(location),
+        "commits": [
+            {**each, "statement": each["statement"].format(t=name, t_alias=alias)}
+            for each in commits_of(table, ids, using)
+        ],
     }
 
 
@@ -162,7 +228,9 @@ def main():
     began = time.monotonic()
     spark = connect(arguments.url)
     try:
-        tables = make_all(spark, arguments.release, arguments.only, lambda text: print(text, file=sys.stderr, flush=True))
+        tables = make_all(
+            spark, arguments.release, arguments.only, lambda text: print(text, file=sys.stderr, flush=True)
+        )
     finally:
         spark.stop()
     text = json.dumps({"release": environment.version(arguments.release), "tables": tables}, indent=2) + "\n"

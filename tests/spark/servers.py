@@ -11,6 +11,7 @@ The one idea: spark-submit execs, so the process started here *is* the server. I
 process die in any way, and every other way out goes through stop(), which ends that pid and waits for it. A lock file
 per release allows one server of each at a time; whoever comes second waits for it. Standard library only.
 """
+
 import argparse
 import contextlib
 import ctypes
@@ -118,8 +119,14 @@ class Server:
         with open(self.log, "wb") as log:
             # own session: a Ctrl-C meant for this process must not reach the server before stop() does
             self.process = subprocess.Popen(
-                self.command(home), env=env, cwd=self.data, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True, preexec_fn=die_with_parent,
+                self.command(home),
+                env=env,
+                cwd=self.data,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
             )
         self.wait_until_ready(began + self.ready_seconds)
         self.start_seconds = time.monotonic() - began
@@ -136,9 +143,17 @@ class Server:
         conf = {**release_conf(self.release, self.data), **self.conf, "spark.connect.grpc.binding.port": str(self.port)}
         settings = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
         return [
-            os.path.join(home, "bin", "spark-submit"), "--master", "local[2]", "--driver-memory", "2g",
-            "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
-            "--jars", ",".join(environment.jars(self.release)), *settings, "spark-internal",
+            os.path.join(home, "bin", "spark-submit"),
+            "--master",
+            "local[2]",
+            "--driver-memory",
+            "2g",
+            "--class",
+            "org.apache.spark.sql.connect.service.SparkConnectServer",
+            "--jars",
+            ",".join(environment.jars(self.release)),
+            *settings,
+            "spark-internal",
         ]
 
     def wait_until_ready(self, deadline):
@@ -222,8 +237,11 @@ def run(arguments):
     port_file = arguments.port_file or os.path.join(environment.FOLDER, f"server{arguments.release}.port")
     unlink(port_file)  # one that a killed run left would send clients to nobody
     with Server(arguments.release, conf=conf, data=arguments.data) as server:
-        print(f"spark {server.release} at {server.url} after {server.start_seconds:.1f} s, pid {server.process.pid}, "
-              f"data {server.data}, log {server.log}", flush=True)
+        print(
+            f"spark {server.release} at {server.url} after {server.start_seconds:.1f} s, pid {server.process.pid}, "
+            f"data {server.data}, log {server.log}",
+            flush=True,
+        )
         try:
             write_whole(port_file, f"{server.port}\n")
             status = server.process.wait()
