@@ -3001,6 +3001,17 @@ std::shared_ptr<ar::Schema> import_schema(const struct ArrowSchema *schema, lcdc
     return take(ar::ImportSchema(&copy));
 }
 
+/* A borrowed batch, whose rows are never null; where it starts becomes where its columns start. */
+std::shared_ptr<ar::RecordBatch> import_batch(const struct ArrowArray *batch, const std::shared_ptr<ar::Schema> &schema)
+{
+    struct ArrowArray view = borrowed(*batch);
+    std::shared_ptr<ar::Array> rows = take(ar::ImportArray(&view, ar::struct_(schema->fields())));
+    std::vector<Data> columns;
+    for (const Data &column : rows->data()->child_data)
+        columns.push_back(column->Slice(rows->offset(), rows->length()));
+    return ar::RecordBatch::Make(schema, rows->length(), std::move(columns));
+}
+
 /* An output that refused the bytes is told by its errno. */
 template <class Body> lcdc_status guard_writer(lcdc_error **err, const CallbackStream &stream, const char *what, Body &&body)
 {
@@ -3157,8 +3168,7 @@ extern "C" lcdc_status lc_parquet_writer_batch(struct lc_parquet_writer *writer,
                                                lcdc_error **err)
 {
     return guard_writer(err, *writer->stream, "parquet writer", [&] {
-        struct ArrowArray array = borrowed(*batch);
-        check(writer->writer->WriteRecordBatch(*take(ar::ImportRecordBatch(&array, writer->schema))));
+        check(writer->writer->WriteRecordBatch(*import_batch(batch, writer->schema)));
     });
 }
 
@@ -3210,8 +3220,7 @@ extern "C" lcdc_status lc_ipc_writer_open(const struct ArrowSchema *schema, lc_w
 extern "C" lcdc_status lc_ipc_writer_batch(struct lc_ipc_writer *writer, const struct ArrowArray *batch, lcdc_error **err)
 {
     return guard_writer(err, *writer->stream, "arrow ipc", [&] {
-        struct ArrowArray array = borrowed(*batch);
-        check(writer->writer->WriteRecordBatch(*take(ar::ImportRecordBatch(&array, writer->schema))));
+        check(writer->writer->WriteRecordBatch(*import_batch(batch, writer->schema)));
     });
 }
 
