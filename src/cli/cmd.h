@@ -104,8 +104,8 @@ struct lc_cli_output {
     int fd;
     char *held; /* bytes that have not been written, up to LC_HOLD */
     size_t n;
-    bool flows;     /* held once, now written as it comes */
-    bool is_broken; /* whoever reads the other end has had enough */
+    bool flows; /* held once, now written as it comes */
+    int error;  /* of the first write that failed */
     bool is_file;
     char path[4096], partial[4096];
 };
@@ -114,6 +114,10 @@ struct lc_cli_output {
 lcdc_status lc_cli_output_open(struct lc_cli_output *output, const char *path);
 /** An lcdc_write_fn. */
 int lc_cli_output_write(void *output, const void *bytes, size_t n);
+/** Whoever reads the other end has had enough. */
+bool lc_cli_output_is_broken(const struct lc_cli_output *output);
+/** Says what kept a write from succeeding. */
+lcdc_status lc_cli_output_fail(const struct lc_cli_output *output);
 /** Everything is out and, for a file, under its name. */
 lcdc_status lc_cli_output_commit(struct lc_cli_output *output);
 /** Forgets what was not committed. */

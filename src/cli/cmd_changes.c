@@ -56,9 +56,25 @@ static int check_options(const struct lc_cli_options *options, const char *forma
     return LCDC_OK;
 }
 
+/* Whoever reads the output left, or a signal came: what fails after that needs no words of its own. */
+static bool is_over(const struct run *run)
+{
+    return lc_cli_output_is_broken(&run->output) || lc_cli_interrupt_signal();
+}
+
 static int stream_error(struct run *run)
 {
-    return lc_cli_report(lcdc_error_from_stream(&run->stream));
+    const lcdc_error *error = lcdc_error_from_stream(&run->stream);
+    return is_over(run) ? (int)lcdc_error_status(error) : lc_cli_report(error);
+}
+
+static int writer_error(struct run *run, lcdc_error *take_error)
+{
+    int status = lcdc_error_status(take_error);
+    if (!is_over(run) && !run->output.error)
+        return lc_cli_error(take_error);
+    lcdc_error_free(take_error);
+    return is_over(run) ? status : (int)lc_cli_output_fail(&run->output);
 }
 
 static int open_feed(struct run *run)
@@ -109,11 +125,7 @@ static int write_batch(struct run *run, struct ArrowArray *batch)
     run->rows += batch->length;
     lcdc_status status = lcdc_writer_batch(run->writer, batch, &error);
     batch->release(batch);
-    if (status != LCDC_OK && run->output.is_broken)
-        lcdc_error_free(error);
-    else if (status != LCDC_OK)
-        return lc_cli_error(error);
-    return status;
+    return status == LCDC_OK ? LCDC_OK : writer_error(run, error);
 }
 
 static int write_rows(struct run *run)
@@ -136,12 +148,9 @@ static int finish(struct run *run)
 {
     lcdc_error *error = NULL;
     lc_cli_progress_clear(&run->progress);
-    lcdc_status status = lcdc_writer_finish(run->writer, &error);
-    if (status != LCDC_OK && run->output.is_broken)
-        lcdc_error_free(error);
-    else if (status != LCDC_OK)
-        return lc_cli_error(error);
-    return status == LCDC_OK ? (int)lc_cli_output_commit(&run->output) : (int)status;
+    if (lcdc_writer_finish(run->writer, &error) != LCDC_OK)
+        return writer_error(run, error);
+    return lc_cli_output_commit(&run->output);
 }
 
 static void say_more(struct run *run)
@@ -151,7 +160,7 @@ static void say_more(struct run *run)
     if (run->rows == 0 && options->limit != 0 && to_terminal(options) && !options->quiet)
         fputs("no changes in this range\n", stderr);
     if (options->print_cursor)
-        fprintf(stderr, "%s\n", cursor ? cursor : "null");
+        fprintf(stderr, "%s\n", cursor ? cursor : "");
     if (options->stats)
         fprintf(stderr, "%s\n", lcdc_feed_stats_json(run->feed));
 }
@@ -162,7 +171,8 @@ static int run_steps(struct run *run)
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         int status = steps[i](run);
         if (status != LCDC_OK)
-            return run->output.is_broken ? LCDC_OK : status; /* a reader that had enough is no failure of ours */
+            return lc_cli_output_is_broken(&run->output) ? LCDC_OK : status; /* a reader that had enough is no failure
+                                                                                of ours */
     }
     say_more(run);
     return LCDC_OK;
@@ -178,5 +188,8 @@ int lc_cmd_changes(const struct lc_cli_options *options)
     lc_cli_progress_begin(&run.progress, options->quiet);
     status = run_steps(&run);
     close_run(&run);
-    return lc_cli_interrupt_signal() ? 128 + lc_cli_interrupt_signal() : status;
+    if (status == LCDC_OK || !lc_cli_interrupt_signal())
+        return status;
+    (void)lc_cli_fail(LCDC_CANCELLED, "cancelled", "interrupted");
+    return 128 + lc_cli_interrupt_signal();
 }

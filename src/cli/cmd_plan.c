@@ -97,8 +97,9 @@ static void print_line(const int widths[COLUMNS], const struct line *line, const
     fputs(paint, stdout);
     for (int c = 0; c < DETAIL; c++) {
         bool is_left = c == TIME || c == METHOD;
-        fprintf(stdout, is_left ? "%-*s  " : "%*s  ", widths[c], line->cells[c]);
+        fprintf(stdout, is_left ? "%s%-*s" : "%s%*s", c ? "  " : "", widths[c], line->cells[c]);
     }
+    fputs(line->detail[0] ? "  " : "", stdout);
     lc_cli_print_clean(stdout, line->detail);
     fputs(paint[0] ? "\x1B[0m\n" : "\n", stdout);
 }

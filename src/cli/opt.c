@@ -32,7 +32,7 @@ static const struct {
                 "print what the read did as one JSON object on standard error", NULL}},
     [PRINT_CURSOR] = {LC_TAKES_ROWS,
                       {"--print-cursor", NULL, NULL, NULL, NULL, "Output",
-                       "print the cursor to go on from as one JSON line on standard error", NULL}},
+                       "print the cursor to go on from as one line on standard error", NULL}},
     [JSON] = {LC_TAKES_JSON,
               {"--json", NULL, NULL, NULL, NULL, "Output", "print one JSON object on one line for a machine", NULL}},
     [HELP] = {0, {"--help", "-h", NULL, NULL, NULL, "Output", "print this help", NULL}},

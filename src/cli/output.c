@@ -56,7 +56,7 @@ static lcdc_status open_path(struct lc_cli_output *output, const char *path)
     else
         output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
     if (output->fd < 0)
-        return failed(output->is_file ? output->partial : output->path, "cannot be written", errno);
+        return failed(output->path, "cannot be written", errno);
     output->flows = true;
     return LCDC_OK;
 }
@@ -69,20 +69,21 @@ lcdc_status lc_cli_output_open(struct lc_cli_output *output, const char *path)
 
 /* ---- writing ---- */
 
+/* A signal may come in the middle of a write, which is then a short one: it is asked for each time. */
 static int write_all(struct lc_cli_output *output, const char *bytes, size_t n)
 {
-    while (n) {
+    while (n && !output->error) {
         ssize_t written = write(output->fd, bytes, n);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0) {
-            output->is_broken = errno == EPIPE;
-            return errno;
+        if (lc_cli_interrupt_signal()) {
+            output->error = EINTR;
+        } else if (written >= 0) {
+            bytes += written;
+            n -= (size_t)written;
+        } else if (errno != EINTR) {
+            output->error = errno;
         }
-        bytes += written;
-        n -= (size_t)written;
     }
-    return 0;
+    return output->error;
 }
 
 int lc_cli_output_write(void *context, const void *bytes, size_t n)
@@ -101,19 +102,29 @@ int lc_cli_output_write(void *context, const void *bytes, size_t n)
 
 /* ---- the end ---- */
 
+bool lc_cli_output_is_broken(const struct lc_cli_output *output)
+{
+    return output->error == EPIPE;
+}
+
+lcdc_status lc_cli_output_fail(const struct lc_cli_output *output)
+{
+    return failed(output->path, "cannot be written", output->error);
+}
+
 lcdc_status lc_cli_output_commit(struct lc_cli_output *output)
 {
     int error = write_all(output, output->held, output->n);
     output->n = 0;
     if (error)
-        return output->is_broken ? LCDC_IO : failed(output->path, "cannot be written", error);
+        return error == EPIPE || lc_cli_interrupt_signal() ? LCDC_IO : lc_cli_output_fail(output);
     if (!output->is_file)
         return LCDC_OK;
     error = fsync(output->fd) != 0 ? errno : 0;
     error = close(output->fd) != 0 && !error ? errno : error; /* a network file system tells of a full disk here */
     output->fd = -1;
     if (error)
-        return failed(output->partial, "cannot be written", error);
+        return failed(output->path, "cannot be written", error);
     if (rename(output->partial, output->path) != 0)
         return failed(output->path, "cannot be replaced", errno);
     output->partial[0] = 0;

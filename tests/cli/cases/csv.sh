@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+lakecdc changes orders --from 5 --format csv --fold

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+lakecdc changes orders --from 2 --to 5 --format table --fold
