@@ -54,8 +54,6 @@ static void set_bits(uint8_t *bits, int64_t at, int64_t n)
 {
     for (; n > 0 && (at & 7); at++, n--)
         bits[at >> 3] = (uint8_t)(bits[at >> 3] | 1 << (at & 7));
-    if (n <= 0)
-        return;
     memset(bits + (at >> 3), 0xFF, (size_t)(n >> 3));
     if (n & 7)
         bits[(at + n) >> 3] = (uint8_t)((1 << (n & 7)) - 1);

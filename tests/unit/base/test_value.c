@@ -273,6 +273,26 @@ static void an_arena_keeps_the_bytes(void **state)
     (void)lc_alloc_fail_after(-1);
 }
 
+static void copies_share_no_bytes(void **state)
+{
+    (void)state;
+    const struct lc_value values[] = {parsed(TYPE(STRING), "0123456789abcdef"),
+                                      parsed(TYPE(BINARY), "0123456789abcdef"),
+                                      parsed(FIXED(16), "0123456789abcdef"),
+                                      parsed(TYPE(UUID), "01234567-89ab-cdef-0123-456789abcdef"),
+                                      parsed(TYPE(INT32), "7"),
+                                      {.is_null = true, .type = TYPE(STRING)}};
+    LC_ARENA struct lc_arena arena = {0};
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        struct lc_value *copy = lc_value_dup(&arena, &values[i]);
+        assert_non_null(copy);
+        assert_true(lc_value_equal(copy, &values[i]));
+        assert_true(lc_type_equal(copy->type, values[i].type));
+        if (i < 4)
+            assert_ptr_not_equal(copy->str.p, values[i].str.p);
+    }
+}
+
 static void types_without_text_have_no_values(void **state)
 {
     (void)state;
@@ -567,6 +587,7 @@ int main(void)
         cmocka_unit_test(timestamps_reach_both_ends_of_their_range),
         cmocka_unit_test(text_bytes_and_uuids),
         cmocka_unit_test(an_arena_keeps_the_bytes),
+        cmocka_unit_test(copies_share_no_bytes),
         cmocka_unit_test(types_without_text_have_no_values),
         cmocka_unit_test(values_have_a_total_order),
         cmocka_unit_test(decimals_compare_over_scales),
