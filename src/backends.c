@@ -4,8 +4,10 @@
  */
 #include "core/backend.h"
 #include "delta/backend.h"
+#include "iceberg/backend.h"
 
 const struct lc_backend *const lc_backends[] = {
     &lc_delta_backend,
+    &lc_iceberg_backend,
     NULL,
 };

@@ -24,13 +24,13 @@ struct lc_iceberg_count {
 /** Texts and arrays live in the arena the manifest was read into. Unknown numbers are -1. */
 struct lc_iceberg_file {
     enum lc_iceberg_status status;
-    int64_t snapshot_id;          /* that added or deleted it */
+    int64_t snapshot_id; /* that added or deleted it */
     int64_t data_sequence, file_sequence;
     enum lc_iceberg_content content;
     enum lc_iceberg_format format;
-    struct lc_str path;           /* as the metadata spells it; identity of the file */
+    struct lc_str path; /* as the metadata spells it; identity of the file */
     int32_t spec_id;
-    size_t n_partition;           /* one value a partition field of the spec, in its order */
+    size_t n_partition; /* one value a partition field of the spec, in its order */
     const struct lc_value *partition;
     int64_t record_count, size;
     size_t n_lower, n_upper, n_nulls, n_nans;
@@ -39,7 +39,7 @@ struct lc_iceberg_file {
     size_t n_equality_ids;
     const int32_t *equality_ids;
     int64_t first_row_id;
-    struct lc_str referenced_data_file; /* n 0 = none */
+    struct lc_str referenced_data_file;   /* n 0 = none */
     int64_t content_offset, content_size; /* of a deletion vector's blob in its puffin file */
 };
 

@@ -45,6 +45,8 @@ struct lc_data_file {
     /** Statistics of a top-level or nested leaf of the table's schema; false when there are none. Optional. */
     bool (*stats)(const struct lc_data_file *file, const struct lc_field *leaf, struct lc_arena *arena,
                   struct lc_column_stats *out);
+    /** True when more than statistics (a hash partition) proves that no row lies in the range. Optional. */
+    bool (*excludes)(const struct lc_data_file *file, const struct lc_range *range);
     const void *format;       /* the format's own */
 };
 

@@ -148,6 +148,8 @@ lcdc_status lc_pushdown_excludes(const struct lc_data_file *file, size_t n, cons
         } else if (file->stats && file->stats(file, ranges[i].field, &arena, &stats)) {
             *out = lc_range_excludes(&ranges[i], &stats);
         }
+        if (!*out && file->excludes)
+            *out = file->excludes(file, &ranges[i]);
     }
     return LCDC_OK;
 }

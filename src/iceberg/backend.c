@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "iceberg/backend.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "iceberg/commit.h"
+#include "iceberg/locate.h"
+#include "iceberg/range.h"
+#include "iceberg/rest_catalog.h"
+#include "scan/table_read.h"
+
+/* ---- source ---- */
+
+struct source {
+    struct lc_storage *storage;
+    struct lc_meter meter;
+    struct lc_path_map path_map;
+    struct lc_iceberg_catalog *catalog; /* NULL: the table is named by its place */
+    char *table;                        /* its name in the catalog, or its place */
+};
+
+static void iceberg_close(void *handle)
+{
+    struct source *source = handle;
+    if (!source)
+        return;
+    lc_storage_free(source->storage);
+    lc_path_map_done(&source->path_map);
+    lc_iceberg_catalog_free(source->catalog);
+    lc_free(source->table);
+    lc_free(source);
+}
+
+static void source_freep(struct source **source)
+{
+    iceberg_close(*source);
+}
+
+static lcdc_status open_place(const lcdc_request *request, struct source *source, lcdc_error **err)
+{
+    if (!lc_iceberg_is_rest_uri(request->table))
+        return lc_location_normalise(request->table, &source->table, err);
+    if (!request->name)
+        return lc_fail(err, LC_R_OPTION_VALUE,
+                       "a catalog's location needs the table's name too: --table namespace.table");
+    struct lc_iceberg_rest_options options = {
+        .uri = request->table, .ca_file = request->ca_file, .timeout_ms = request->timeout * 1000};
+    source->table = lc_strdup(request->name);
+    LC_TRY_ALLOC(source->table);
+    return lc_iceberg_rest_catalog(&options, &source->catalog, err);
+}
+
+static lcdc_status iceberg_open(const lcdc_request *request, void **out, lcdc_error **err)
+{
+    LC_CLEANUP(source_freep) struct source *source = lc_calloc(1, sizeof(*source));
+    LC_CLEANUP(lc_storage_freep) struct lc_storage *files = NULL;
+    LC_TRY_ALLOC(source);
+    LC_TRY(open_place(request, source, err));
+    for (size_t i = 0; i < request->path_map.n; i++)
+        LC_TRY(lc_path_map_add(&source->path_map, request->path_map.items[i], err));
+    LC_TRY(lc_storage_arrow(&files, err));
+    LC_TRY(lc_storage_meter(lc_steal(files), &source->meter, &source->storage, err));
+    *out = lc_steal(source);
+    return LCDC_OK;
+}
+
+/* A catalog's answer may bring the metadata along; its location is one of the table's paths, which may have moved. */
+static lcdc_status read_place(struct source *source, struct lc_iceberg_place *out, lcdc_error **err)
+{
+    if (!source->catalog) {
+        LC_TRY(lc_iceberg_locate(source->storage, source->table, out, err));
+        return lc_iceberg_place_read(source->storage, out, err);
+    }
+    LC_TRY(source->catalog->ops->locate(source->catalog, source->table, out, err));
+    if (out->text.n)
+        return LCDC_OK;
+    char *moved = NULL;
+    LC_TRY(lc_path_map_apply(&source->path_map, out->location, &moved, err));
+    lc_free(out->location);
+    out->location = moved;
+    return lc_iceberg_place_read(source->storage, out, err);
+}
+
+static lcdc_status read_metadata(struct source *source, struct lc_iceberg_metadata *out, lcdc_error **err)
+{
+    LC_CLEANUP(lc_iceberg_place_done) struct lc_iceberg_place place = {0};
+    LC_TRY(read_place(source, &place, err));
+    return lc_iceberg_metadata_parse((struct lc_str){place.text.p, place.text.n}, place.location, out, err);
+}
+
+static lcdc_status iceberg_probe(const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out,
+                                 lcdc_error **err)
+{
+    void *handle = NULL;
+    LC_ERROR lcdc_error *problem = NULL;
+    LC_CLEANUP(lc_iceberg_metadata_done) struct lc_iceberg_metadata metadata = {0};
+    *out = (struct lc_candidate){.format = "iceberg"};
+    if (strncmp(request->table, "sc://", 5) == 0) {
+        *out = (struct lc_candidate){.format = "iceberg", .absent = true, .reason = "the location is a Spark server"};
+        return LCDC_OK;
+    }
+    lcdc_status status = iceberg_open(request, &handle, &problem);
+    LC_CLEANUP(source_freep) struct source *source = handle;
+    if (status == LCDC_OK)
+        status = read_metadata(source, &metadata, &problem);
+    if (status == LCDC_OUT_OF_MEMORY)
+        return lc_fail_oom(err);
+    out->usable = status == LCDC_OK;
+    out->absent = status == LCDC_NOT_FOUND;
+    out->reason = out->usable ? "Iceberg metadata read straight from storage"
+                              : lc_arena_strdup(arena, lcdc_error_message(problem));
+    LC_TRY_ALLOC(out->reason);
+    return LCDC_OK;
+}
+
+/* ---- read ---- */
+
+struct iceberg_read {
+    struct lc_table_read table;
+    struct lc_arena arena;
+    struct lc_iceberg_table files;
+    struct lc_iceberg_range range;
+    struct lc_iceberg_planner planner;
+};
+
+static lcdc_status read_commit(struct lc_table_read *table, int64_t index, struct lc_commit *out, lcdc_error **err)
+{
+    struct iceberg_read *self = (struct iceberg_read *)table;
+    const struct lc_iceberg_range *range = &self->range;
+    return lc_iceberg_plan_commit(&self->planner, range->commits[index],
+                                  index ? range->commits[index - 1] : range->before, out, err);
+}
+
+static lcdc_status read_state(struct lc_table_read *table, bool at_end, struct lc_commit *out, lcdc_error **err)
+{
+    struct iceberg_read *self = (struct iceberg_read *)table;
+    if (!at_end && self->range.before_is_gone)
+        return lc_fail(err, LC_R_ICEBERG_SNAPSHOT_GONE, "the state before snapshot %" PRId64 " has been expired",
+                       self->range.n ? self->range.commits[0]->id : -1);
+    return lc_iceberg_plan_state(&self->planner, at_end ? self->range.end : self->range.before, out, err);
+}
+
+static void read_release(struct lc_table_read *table)
+{
+    struct iceberg_read *self = (struct iceberg_read *)table;
+    lc_iceberg_metadata_done(&self->files.metadata);
+    lc_arena_done(&self->arena);
+    lc_free(self);
+}
+
+static lcdc_status fill_read(struct iceberg_read *self, struct source *source, const lcdc_request *request,
+                             lcdc_error **err)
+{
+    struct lc_iceberg_metadata *metadata = &self->files.metadata;
+    struct lc_read *read = &self->table.read;
+    self->files.storage = source->storage;
+    self->files.path_map = &source->path_map;
+    LC_TRY(read_metadata(source, metadata, err));
+    LC_TRY(lc_iceberg_range_resolve(metadata, request, &self->arena, &self->range, err));
+    LC_TRY(lc_iceberg_schema_get(metadata, lc_iceberg_schema_of(metadata, self->range.end), &read->schema, err));
+    self->planner = (struct lc_iceberg_planner){.table = &self->files, .schema = read->schema};
+    read->format = "iceberg";
+    read->table_id = metadata->uuid;
+    read->n_commits = (int64_t)self->range.n;
+    read->empty = self->range.n == 0;
+    read->last_commit = self->range.end ? self->range.end->id : -1;
+    return LCDC_OK;
+}
+
+static lcdc_status iceberg_read_open(void *handle, const lcdc_request *request, struct lc_read **out, lcdc_error **err)
+{
+    static const struct lc_table_read_ops ops = {.commit = read_commit, .state = read_state, .release = read_release};
+    struct source *source = handle;
+    struct iceberg_read *self = lc_calloc(1, sizeof(*self));
+    LC_TRY_ALLOC(self);
+    self->table.ops = &ops;
+    self->table.unit = "snapshot";
+    self->table.meter = &source->meter;
+    self->table.context.storage = source->storage;
+    self->table.context.match = LC_MATCH_ID_OR_ALIAS;
+    lc_table_read_init(&self->table);
+    lcdc_status status = fill_read(self, source, request, err);
+    if (status != LCDC_OK)
+        read_release(&self->table);
+    else
+        *out = &self->table.read;
+    return status;
+}
+
+const struct lc_backend lc_iceberg_backend = {.abi = LC_BACKEND_ABI,
+                                              .size = sizeof(struct lc_backend),
+                                              .name = "direct",
+                                              .probe = iceberg_probe,
+                                              .open = iceberg_open,
+                                              .read_open = iceberg_read_open,
+                                              .close = iceberg_close};

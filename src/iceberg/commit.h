@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * commit.h - one snapshot, or the state of a table at one, as row sets for scan/.
+ */
+#ifndef LC_ICEBERG_COMMIT_H
+#define LC_ICEBERG_COMMIT_H
+
+#include "iceberg/manifest.h"
+
+struct lc_iceberg_planner {
+    struct lc_iceberg_table *table;
+    const struct lc_field *schema; /* of the rows to be read */
+};
+
+/** Fills a zeroed commit with what `snapshot` changed. `before` is its parent; NULL when it has none, or none is left.
+ */
+lcdc_status lc_iceberg_plan_commit(struct lc_iceberg_planner *planner, const struct lc_iceberg_snapshot *snapshot,
+                                   const struct lc_iceberg_snapshot *before, struct lc_commit *out, lcdc_error **err);
+
+/** Fills a zeroed commit with all rows of a snapshot as `added`; without a snapshot there are none. */
+lcdc_status lc_iceberg_plan_state(struct lc_iceberg_planner *planner, const struct lc_iceberg_snapshot *snapshot,
+                                  struct lc_commit *out, lcdc_error **err);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "iceberg/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+lcdc_status lc_iceberg_list_read(struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot,
+                                 struct lc_arena *arena, struct lc_iceberg_list *out, lcdc_error **err)
+{
+    *out = (struct lc_iceberg_list){0};
+    return snapshot ? lc_iceberg_manifests_read(table, snapshot, arena, &out->n, &out->manifests, err) : LCDC_OK;
+}
+
+/* ---- sorted files ---- */
+
+void lc_iceberg_files_done(struct lc_iceberg_files *files)
+{
+    lc_free(files->items);
+    *files = (struct lc_iceberg_files){0};
+}
+
+static lcdc_status push(struct lc_iceberg_files *files, const struct lc_iceberg_file *file, bool with_stats,
+                        struct lc_arena *arena, lcdc_error **err)
+{
+    if (files->n == files->cap) {
+        size_t cap = files->cap ? files->cap * 2 : 16;
+        struct lc_iceberg_file *items = lc_realloc(files->items, cap, sizeof(*items));
+        LC_TRY_ALLOC(items);
+        files->items = items;
+        files->cap = cap;
+    }
+    LC_TRY(lc_iceberg_file_copy(file, with_stats, arena, &files->items[files->n], err));
+    files->n++;
+    return LCDC_OK;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    const struct lc_iceberg_file *x = a, *y = b;
+    return lc_str_cmp(x->path, y->path);
+}
+
+/* A file that is live twice would give each of its rows twice, or not, as the reader likes: that is no table. */
+static lcdc_status sort_files(struct lc_iceberg_files *files, lcdc_error **err)
+{
+    if (files->n)
+        qsort(files->items, files->n, sizeof(*files->items), compare_files);
+    for (size_t i = 1; i < files->n; i++)
+        if (compare_files(&files->items[i], &files->items[i - 1]) == 0)
+            return lc_fail(err, LC_R_ICEBERG_MANIFEST_BAD, "data file %s is live twice in one snapshot",
+                           files->items[i].path.p);
+    return LCDC_OK;
+}
+
+const struct lc_iceberg_file *lc_iceberg_files_find(const struct lc_iceberg_files *files, struct lc_str path)
+{
+    struct lc_iceberg_file key = {.path = path};
+    return files->n ? bsearch(&key, files->items, files->n, sizeof(key), compare_files) : NULL;
+}
+
+/* ---- the difference of two lists ---- */
+
+struct collector {
+    struct lc_arena *arena;
+    struct lc_iceberg_files *into;
+    bool all_stats;                       /* of files that are not new as well */
+    const struct lc_iceberg_files *other; /* files that are there on the other side, when it has been read */
+    bool *in_both;                        /* a flag a file of `other` */
+    bool only_new;                        /* entries with status ADDED */
+};
+
+static lcdc_status collect(void *context, const struct lc_iceberg_file *file, lcdc_error **err)
+{
+    struct collector *self = context;
+    if (self->only_new && file->status != LC_ICEBERG_ADDED)
+        return LCDC_OK;
+    const struct lc_iceberg_file *same = self->other ? lc_iceberg_files_find(self->other, file->path) : NULL;
+    if (same) {
+        self->in_both[same - self->other->items] = true;
+        return LCDC_OK;
+    }
+    return push(self->into, file, self->all_stats || file->status == LC_ICEBERG_ADDED, self->arena, err);
+}
+
+/* Visits the data manifests of one list that the other does not name. */
+static lcdc_status visit_own(struct lc_iceberg_table *table, const struct lc_iceberg_list *list,
+                             const struct lc_iceberg_list *other, struct collector *collector, lcdc_error **err)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct lc_iceberg_manifest *manifest = &list->manifests[i];
+        while (k < other->n && strcmp(other->manifests[k].path, manifest->path) < 0)
+            k++;
+        bool shared = k < other->n && strcmp(other->manifests[k].path, manifest->path) == 0;
+        if (shared && other->manifests[k].is_deletes != manifest->is_deletes)
+            return lc_fail(err, LC_R_ICEBERG_MANIFEST_BAD,
+                           "manifest %s holds data in one manifest list and deletes in another", manifest->path);
+        if (!shared && !manifest->is_deletes)
+            LC_TRY(lc_iceberg_manifest_visit(table, manifest, collect, collector, err));
+    }
+    return sort_files(collector->into, err);
+}
+
+/* Leaves the files whose flag is not set. */
+static void drop_flagged(struct lc_iceberg_files *files, const bool *flags)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < files->n; i++)
+        if (!flags[i])
+            files->items[kept++] = files->items[i];
+    files->n = kept;
+}
+
+lcdc_status lc_iceberg_data_difference(struct lc_iceberg_table *table, const struct lc_iceberg_list *before,
+                                       const struct lc_iceberg_list *after, struct lc_arena *arena,
+                                       struct lc_iceberg_files *added, struct lc_iceberg_files *removed,
+                                       lcdc_error **err)
+{
+    /* most of what a merged manifest holds is on the other side too: it is kept until that is known, without statistics
+       unless it is marked as new */
+    LC_ARENA struct lc_arena scratch = {0};
+    struct collector collector = {.arena = &scratch, .into = added};
+    LC_TRY(visit_own(table, after, before, &collector, err));
+    LC_FREE bool *in_both = lc_calloc(added->n, sizeof(*in_both));
+    LC_TRY_ALLOC(in_both);
+    collector = (struct collector){
+        .arena = arena, .into = removed, .all_stats = true, .other = added, .in_both = in_both};
+    LC_TRY(visit_own(table, before, after, &collector, err));
+    drop_flagged(added, in_both);
+    for (size_t i = 0; i < added->n; i++)
+        LC_TRY(lc_iceberg_file_copy(&added->items[i], true, arena, &added->items[i], err));
+    return LCDC_OK;
+}
+
+lcdc_status lc_iceberg_data_added(struct lc_iceberg_table *table, const struct lc_iceberg_list *list,
+                                  int64_t snapshot_id, struct lc_arena *arena, struct lc_iceberg_files *added,
+                                  lcdc_error **err)
+{
+    struct collector collector = {.arena = arena, .into = added, .only_new = true};
+    for (size_t i = 0; i < list->n; i++)
+        if (!list->manifests[i].is_deletes && list->manifests[i].snapshot_id == snapshot_id)
+            LC_TRY(lc_iceberg_manifest_visit(table, &list->manifests[i], collect, &collector, err));
+    return sort_files(added, err);
+}
+
+lcdc_status lc_iceberg_data_live(struct lc_iceberg_table *table, const struct lc_iceberg_list *list,
+                                 struct lc_arena *arena, struct lc_iceberg_files *out, lcdc_error **err)
+{
+    struct collector collector = {.arena = arena, .into = out, .all_stats = true};
+    for (size_t i = 0; i < list->n; i++)
+        if (!list->manifests[i].is_deletes)
+            LC_TRY(lc_iceberg_manifest_visit(table, &list->manifests[i], collect, &collector, err));
+    return sort_files(out, err);
+}

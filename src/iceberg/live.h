@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * live.h - which files a snapshot has, and which of them its parent did not have.
+ *
+ * Manifests that both lists name hold the same files, so they are not opened for the difference. In the others a path
+ * that is live on both sides is no change, whatever the entries' statuses say.
+ */
+#ifndef LC_ICEBERG_LIVE_H
+#define LC_ICEBERG_LIVE_H
+
+#include "iceberg/manifest.h"
+
+/** A snapshot's manifest list; empty for no snapshot. */
+struct lc_iceberg_list {
+    size_t n;
+    struct lc_iceberg_manifest *manifests; /* sorted by path */
+};
+lcdc_status lc_iceberg_list_read(struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot,
+                                 struct lc_arena *arena, struct lc_iceberg_list *out, lcdc_error **err);
+
+/** Data files, sorted by path. */
+struct lc_iceberg_files {
+    size_t n, cap;
+    struct lc_iceberg_file *items;
+};
+void lc_iceberg_files_done(struct lc_iceberg_files *files);
+const struct lc_iceberg_file *lc_iceberg_files_find(const struct lc_iceberg_files *files, struct lc_str path);
+
+/** The data files that only `after` has, and those that only `before` has. Texts live in `arena`. */
+lcdc_status lc_iceberg_data_difference(struct lc_iceberg_table *table, const struct lc_iceberg_list *before,
+                                       const struct lc_iceberg_list *after, struct lc_arena *arena,
+                                       struct lc_iceberg_files *added, struct lc_iceberg_files *removed,
+                                       lcdc_error **err);
+
+/** What a snapshot added, from its own list alone: right for one that removed nothing. */
+lcdc_status lc_iceberg_data_added(struct lc_iceberg_table *table, const struct lc_iceberg_list *list,
+                                  int64_t snapshot_id, struct lc_arena *arena, struct lc_iceberg_files *added,
+                                  lcdc_error **err);
+
+/** All data files of a snapshot. */
+lcdc_status lc_iceberg_data_live(struct lc_iceberg_table *table, const struct lc_iceberg_list *list,
+                                 struct lc_arena *arena, struct lc_iceberg_files *out, lcdc_error **err);
+
+#endif

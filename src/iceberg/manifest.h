@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * manifest.h - manifest lists and manifests, by field id, with what entries inherit filled in.
+ *
+ * Entries are handed out one at a time and forgotten; who needs one later copies it. Only live ones are: what a
+ * snapshot removed is found by comparing live entries, because a DELETED entry may be missing (writers drop manifests
+ * whose entries are all dead).
+ */
+#ifndef LC_ICEBERG_MANIFEST_H
+#define LC_ICEBERG_MANIFEST_H
+
+#include "iceberg/file.h"
+#include "iceberg/metadata.h"
+#include "io/storage.h"
+
+/** What it takes to read a table's files. Borrowed by all that is made with it. */
+struct lc_iceberg_table {
+    struct lc_storage *storage;
+    const struct lc_path_map *path_map;
+    struct lc_iceberg_metadata metadata;
+};
+
+struct lc_iceberg_manifest {
+    const char *path; /* as the list spells it: its identity */
+    bool is_deletes;
+    const struct lc_iceberg_spec *spec;
+    int64_t sequence;     /* 0 in v1 */
+    int64_t snapshot_id;  /* that added it */
+    int64_t first_row_id; /* -1: none */
+};
+
+/** The manifests of a snapshot, sorted by path. A path that occurs twice is an error. */
+lcdc_status lc_iceberg_manifests_read(struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot,
+                                      struct lc_arena *arena, size_t *n_out, struct lc_iceberg_manifest **out,
+                                      lcdc_error **err);
+
+/** Gets each live entry; `file` and all it points to are gone after the call. */
+typedef lcdc_status (*lc_iceberg_visit)(void *context, const struct lc_iceberg_file *file, lcdc_error **err);
+lcdc_status lc_iceberg_manifest_visit(struct lc_iceberg_table *table, const struct lc_iceberg_manifest *manifest,
+                                      lc_iceberg_visit visit, void *context, lcdc_error **err);
+
+/** A copy that lives in `arena`; without the columns' statistics when they are not wanted. */
+lcdc_status lc_iceberg_file_copy(const struct lc_iceberg_file *file, bool with_stats, struct lc_arena *arena,
+                                 struct lc_iceberg_file *out, lcdc_error **err);
+
+/** Where a path of the table's metadata is now, for I/O; `what` is for the message. */
+lcdc_status lc_iceberg_url(const struct lc_iceberg_table *table, struct lc_str path, const char *what,
+                           struct lc_arena *arena, const char **out, lcdc_error **err);
+
+#endif
