@@ -3001,14 +3001,24 @@ std::shared_ptr<ar::Schema> import_schema(const struct ArrowSchema *schema, lcdc
     return take(ar::ImportSchema(&copy));
 }
 
+/* Importing drops the buffers of what is empty, but not its offset into them, and writers trip over that. */
+void forget_empty_offsets(ar::ArrayData &data)
+{
+    if (data.length == 0)
+        data.offset = 0;
+    for (const Data &child : data.child_data)
+        forget_empty_offsets(*child);
+}
+
 /* A borrowed batch, whose rows are never null; where it starts becomes where its columns start. */
 std::shared_ptr<ar::RecordBatch> import_batch(const struct ArrowArray *batch, const std::shared_ptr<ar::Schema> &schema)
 {
     struct ArrowArray view = borrowed(*batch);
     std::shared_ptr<ar::Array> rows = take(ar::ImportArray(&view, ar::struct_(schema->fields())));
+    forget_empty_offsets(*rows->data());
     std::vector<Data> columns;
     for (const Data &column : rows->data()->child_data)
-        columns.push_back(column->Slice(rows->offset(), rows->length()));
+        columns.push_back(column->Slice(rows->data()->offset, rows->length()));
     return ar::RecordBatch::Make(schema, rows->length(), std::move(columns));
 }
 
