@@ -69,6 +69,7 @@ static void set_row_ids(struct builder *b)
     c->row_id = &row_id;
     c->row_version_field = &last_updated;
     c->row_version = b->snapshot->sequence;
+    c->ids_may_be_lost = true;
 }
 
 static void choose_method(struct builder *b)

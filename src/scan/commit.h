@@ -91,6 +91,7 @@ struct lc_commit {
     int64_t row_version;                /* the version rows touched by this commit carry */
     const struct lc_field *row_id;      /* hidden columns; a file may lack them, a null means the default */
     const struct lc_field *row_version_field;
+    bool ids_may_be_lost;               /* writers may have dropped ids: what they leave unpaired is compared by content */
 };
 void lc_commit_done(struct lc_commit *commit);
 #define LC_COMMIT LC_CLEANUP(lc_commit_done)

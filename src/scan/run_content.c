@@ -126,7 +126,7 @@ static struct lc_rows_request whole_rows(const struct content *self)
 /* Rows a set can deliver at most, from its file's footer when the metadata does not say. */
 static lcdc_status most_rows(struct content *self, struct lc_row_set *set, int64_t *out, lcdc_error **err)
 {
-    *out = set->file->rows;
+    *out = set->rows >= 0 ? set->rows : set->file->rows;
     if (*out >= 0)
         return LCDC_OK;
     LC_CLEANUP(lc_parquet_closep) struct lc_parquet *file = NULL;

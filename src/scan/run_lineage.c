@@ -9,7 +9,8 @@
  * position, worked out from the base id where the old file holds no ids itself.
  *
  * It needs no memory but bitmaps of ids and positions. When the ids do not add up (a writer lost them), the run says so
- * and the commit is compared by content instead.
+ * and the commit is compared by content instead. Where writers may lose ids without a trace (rows get new ones), the
+ * deletes and inserts that are left are compared by content too.
  */
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct side_set {
     struct lc_row_set *from;
     bool has_ids;             /* the file holds an id column */
     struct lc_bitmap *wanted; /* positions whose images will be read */
+    struct lc_bitmap *loose;  /* positions of deletes and inserts that content has a say on */
 };
 
 struct lineage {
@@ -29,9 +31,12 @@ struct lineage {
     struct lc_bitmap *changed_ids;/* of changed rows on the added side; after matching: ids of updated rows */
     struct lc_bitmap *copied_ids; /* read only when something was deleted */
     uint64_t copied;
-    /* emission */
-    bool in_added;
+    bool has_loose;
+    /* emission: before-images, what content says of loose rows, after-images */
+    enum { BEFORE, LOOSE, AFTER } phase;
     size_t at;
+    struct lc_commit rest;        /* the loose rows */
+    struct lc_run *rest_run;
     struct lc_row_set current;
     struct lc_rows *rows;
 };
@@ -164,8 +169,9 @@ static lcdc_status note_changed(struct lineage *self, struct side_set *side, con
 }
 
 /*
- * `usable` becomes false when a rewritten file has no id column (its rows cannot be told from new ones), and when rows
- * come back from an older file (a restore): then an older version does not mean that the row was copied.
+ * `usable` becomes false when a rewritten file has no id column (its rows cannot be told from new ones, unless content
+ * is asked too), and when rows come back from an older file (a restore): then an older version does not mean that the
+ * row was copied.
  */
 static lcdc_status read_added(struct lineage *self, struct side_set *side, bool *usable, lcdc_error **err)
 {
@@ -177,7 +183,7 @@ static lcdc_status read_added(struct lineage *self, struct side_set *side, bool 
     if (lc_rows_is_empty(rows))
         return LCDC_OK;
     bool written_now = !set->include && set->file->default_row_version == self->spec.commit->row_version;
-    if (!side->has_ids || !written_now) {
+    if ((!side->has_ids && !self->spec.commit->ids_may_be_lost) || !written_now) {
         *usable = false;
         return LCDC_OK;
     }
@@ -226,6 +232,7 @@ static lcdc_status match(struct lineage *self, bool *usable, lcdc_error **err)
     }
     LC_TRY(lc_bitmap_and(self->changed_ids, self->old_ids, err));
     uint64_t updated = lc_bitmap_count(self->changed_ids);
+    self->has_loose = commit->ids_may_be_lost && changed > updated && alive > self->copied + updated;
     if (self->copied + updated > alive) {
         *usable = false;
         return LCDC_OK;
@@ -246,6 +253,11 @@ static lcdc_status match(struct lineage *self, bool *usable, lcdc_error **err)
 
 /* ---- where the before-images are ---- */
 
+static bool is_loose(const struct lineage *self, int64_t id)
+{
+    return self->has_loose && !lc_bitmap_contains(self->changed_ids, (uint64_t)id);
+}
+
 static lcdc_status wanted_by_id(struct lineage *self, struct side_set *side, lcdc_error **err)
 {
     const struct lc_field *extra[2];
@@ -258,32 +270,39 @@ static lcdc_status wanted_by_id(struct lineage *self, struct side_set *side, lcd
             return LCDC_OK;
         for (int64_t i = 0; i < batch.n; i++)
             if (lc_bitmap_contains(self->old_ids, (uint64_t)batch.ids[i]))
-                LC_TRY(lc_bitmap_add(side->wanted, (uint64_t)batch.positions[i], err));
+                LC_TRY(lc_bitmap_add(is_loose(self, batch.ids[i]) ? side->loose : side->wanted,
+                                     (uint64_t)batch.positions[i], err));
     }
 }
 
 static lcdc_status wanted_by_position(struct lineage *self, struct side_set *side, lcdc_error **err)
 {
     struct lc_row_set *set = side->from;
-    uint64_t base = (uint64_t)set->file->base_row_id, block[1024];
+    uint64_t base = (uint64_t)set->file->base_row_id, block[1024], loose[1024];
     int64_t rows = set->file->rows;
     uint64_t end = rows < 0 ? UINT64_MAX : base + (uint64_t)rows;
     LC_TRY(lc_row_set_load(set, err));
     lcdc_status status = LCDC_OK;
     for (uint64_t from = base; status == LCDC_OK;) {
-        size_t n = lc_bitmap_read(self->old_ids, from, 1024, block), kept = 0;
+        size_t n = lc_bitmap_read(self->old_ids, from, 1024, block), kept = 0, n_loose = 0;
         for (size_t i = 0; i < n && block[i] < end; i++) {
             uint64_t position = block[i] - base;
             /* an id of this range may live in another file by now: only rows that were alive here count */
             if ((!set->include || lc_bitmap_contains(set->include, position)) &&
-                (!set->exclude || !lc_bitmap_contains(set->exclude, position)))
-                block[kept++] = position;
+                (!set->exclude || !lc_bitmap_contains(set->exclude, position))) {
+                if (is_loose(self, (int64_t)block[i]))
+                    loose[n_loose++] = position;
+                else
+                    block[kept++] = position;
+            }
         }
         if (n == 0)
             break;
         from = block[n - 1] >= end ? end : block[n - 1] + 1;
         bool past = n < 1024 || from >= end;
         status = lc_bitmap_add_many(side->wanted, kept, block, err);
+        if (status == LCDC_OK)
+            status = lc_bitmap_add_many(side->loose, n_loose, loose, err);
         if (past)
             break;
     }
@@ -297,12 +316,63 @@ static lcdc_status find_wanted(struct lineage *self, struct side_set *side, lcdc
     return by_id ? wanted_by_id(self, side, err) : wanted_by_position(self, side, err);
 }
 
+/* ---- rows that ids leave unpaired ---- */
+
+/* Moves the inserted rows of an added set from `wanted` to `loose`. */
+static lcdc_status find_loose_inserts(struct lineage *self, struct side_set *side, lcdc_error **err)
+{
+    const struct lc_field *extra[2];
+    struct lc_row_set changed = {.file = side->from->file, .rows = -1, .include = side->wanted};
+    LC_CLEANUP(lc_rows_closep) struct lc_rows *rows = NULL;
+    LC_TRY(open_ids(self, &changed, extra, false, &rows, err));
+    for (;;) {
+        LC_CLEANUP(id_batch_done) struct id_batch batch = {0};
+        LC_TRY(next_ids(rows, changed.file, false, &batch, err));
+        if (batch.n == 0)
+            break;
+        for (int64_t i = 0; i < batch.n; i++)
+            if (is_loose(self, batch.ids[i]))
+                LC_TRY(lc_bitmap_add(side->loose, (uint64_t)batch.positions[i], err));
+    }
+    return lc_bitmap_minus(side->wanted, side->loose, err);
+}
+
+static lcdc_status loose_sets(struct lc_arena *arena, size_t n, const struct side_set *sides, size_t *n_out,
+                              struct lc_row_set **out, lcdc_error **err)
+{
+    struct lc_row_set *sets = lc_arena_array(arena, n, sizeof(*sets));
+    LC_TRY_ALLOC(sets);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t rows = lc_bitmap_count(sides[i].loose);
+        if (rows)
+            sets[(*n_out)++] = (struct lc_row_set){.file = sides[i].from->file, .rows = (int64_t)rows,
+                                                   .include = sides[i].loose};
+    }
+    *out = sets;
+    return LCDC_OK;
+}
+
+static lcdc_status compare_loose(struct lineage *self, lcdc_error **err)
+{
+    const struct lc_commit *commit = self->spec.commit;
+    struct lc_commit *rest = &self->rest;
+    for (size_t i = 0; i < commit->n_added; i++)
+        if (lc_bitmap_count(self->added[i].wanted))
+            LC_TRY(find_loose_inserts(self, &self->added[i], err));
+    rest->row_id = commit->row_id;
+    LC_TRY(loose_sets(&rest->arena, commit->n_removed, self->removed, &rest->n_removed, &rest->removed, err));
+    LC_TRY(loose_sets(&rest->arena, commit->n_added, self->added, &rest->n_added, &rest->added, err));
+    struct lc_run_spec spec = self->spec;
+    spec.commit = rest;
+    return lc_run_content(&spec, &self->rest_run, err);
+}
+
 /* ---- emission ---- */
 
 static lcdc_status mark_ops(struct lineage *self, struct lc_change_batch *out, lcdc_error **err)
 {
-    lcdc_op updated = self->in_added ? LCDC_OP_UPDATE_AFTER : LCDC_OP_UPDATE_BEFORE;
-    lcdc_op other = self->in_added ? LCDC_OP_INSERT : LCDC_OP_DELETE;
+    lcdc_op updated = self->phase == AFTER ? LCDC_OP_UPDATE_AFTER : LCDC_OP_UPDATE_BEFORE;
+    lcdc_op other = self->phase == AFTER ? LCDC_OP_INSERT : LCDC_OP_DELETE;
     out->ops = lc_alloc((size_t)out->n);
     LC_TRY_ALLOC(out->ops);
     for (int64_t i = 0; i < out->n; i++)
@@ -346,20 +416,28 @@ static lcdc_status next_of_side(struct lineage *self, size_t n, struct side_set 
 static lcdc_status lineage_next(struct lc_run *run, struct lc_change_batch *out, bool *more, lcdc_error **err)
 {
     struct lineage *self = (struct lineage *)run;
-    if (!self->in_added) {
+    if (self->phase == BEFORE) {
         LC_TRY(next_of_side(self, self->spec.commit->n_removed, self->removed, out, more, err));
         if (*more)
             return LCDC_OK;
-        self->in_added = true;
+        self->phase = LOOSE;
         self->at = 0;
     }
+    if (self->phase == LOOSE && self->rest_run) {
+        LC_TRY(self->rest_run->ops->next(self->rest_run, out, more, err));
+        if (*more)
+            return LCDC_OK;
+    }
+    self->phase = AFTER;
     return next_of_side(self, self->spec.commit->n_added, self->added, out, more, err);
 }
 
 static void free_side(size_t n, struct side_set *sides)
 {
-    for (size_t i = 0; sides && i < n; i++)
+    for (size_t i = 0; sides && i < n; i++) {
         lc_bitmap_free(sides[i].wanted);
+        lc_bitmap_free(sides[i].loose);
+    }
     lc_free(sides);
 }
 
@@ -367,6 +445,8 @@ static void lineage_release(struct lc_run *run)
 {
     struct lineage *self = (struct lineage *)run;
     lc_rows_close(self->rows);
+    lc_run_free(self->rest_run);
+    lc_commit_done(&self->rest);
     free_side(self->spec.commit->n_removed, self->removed);
     free_side(self->spec.commit->n_added, self->added);
     lc_bitmap_free(self->old_ids);
@@ -383,6 +463,7 @@ static lcdc_status make_side(size_t n, struct lc_row_set *sets, struct side_set 
     for (size_t i = 0; i < n; i++) {
         sides[i].from = &sets[i];
         LC_TRY(lc_bitmap_new(&sides[i].wanted, err));
+        LC_TRY(lc_bitmap_new(&sides[i].loose, err));
     }
     return LCDC_OK;
 }
@@ -402,7 +483,7 @@ static lcdc_status prepare(struct lineage *self, bool *usable, lcdc_error **err)
         LC_TRY(match(self, usable, err));
     for (size_t i = 0; i < commit->n_removed && *usable; i++)
         LC_TRY(find_wanted(self, &self->removed[i], err));
-    return LCDC_OK;
+    return *usable && self->has_loose ? compare_loose(self, err) : LCDC_OK;
 }
 
 lcdc_status lc_run_lineage(const struct lc_run_spec *spec, struct lc_run **out, lcdc_error **err)
