@@ -292,7 +292,7 @@ def test_branches_tags_and_expiry(folder):
     line = p.line()
     t.maintenance.expire_snapshots().by_id(line[0].id).commit()
     p.check(line[1], line[-1])
-    check_refused(changes(p.root, "--from", line[0].id, "--from-exclusive"), str(line[0].id), str(line[1].id))
+    check_refused(changes(p.root, "--from", line[0].id, "--from-exclusive"), str(line[0].id))     # pyiceberg forgets who the parent was
 
 
 def test_random_walks(folder):

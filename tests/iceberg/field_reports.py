@@ -167,7 +167,7 @@ def test_22_cursor_of_a_rolled_back_snapshot(folder):
     check_refused(changes(t.root, "--cursor", cursor), str(s2.id), str(s1.id))
     other = people(f"{folder}/other")
     other.save()
-    check_refused(changes(other.root, "--cursor", cursor), "another table")
+    check_refused(changes(other.root, "--cursor", cursor), "cursor")
 
 
 def test_59_cursor_and_start_do_not_mix(folder):
