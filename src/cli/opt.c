@@ -10,32 +10,21 @@
 
 #include "cli/cmd.h"
 
-enum own { FORMAT, OUTPUT, LIMIT, COLOR, QUIET, STATS, PRINT_CURSOR, JSON, HELP, OWN_COUNT };
+enum own {
+#define LC_FLAG(id, flag, letter, operand, words, initial, takes, help) id,
+#include "cli/flags.def"
+#undef LC_FLAG
+    OWN_COUNT
+};
 
 static const struct {
-    unsigned takes; /* a command that takes one of these has the flag; 0 = every command */
+    unsigned takes;
     struct lc_cli_flag flag;
 } own_flags[OWN_COUNT] = {
-    [FORMAT] = {LC_TAKES_ROWS,
-                {"--format", NULL, "FORMAT", "table jsonl csv arrow parquet", NULL, "Output",
-                 "table, jsonl, csv, arrow (IPC stream) or parquet; default: table on a terminal, else jsonl", NULL}},
-    [OUTPUT] = {LC_TAKES_ROWS,
-                {"--output", "-o", "FILE", NULL, NULL, "Output",
-                 "write to FILE; it appears under its name when the read has succeeded", NULL}},
-    [LIMIT] = {LC_TAKES_ROWS, {"--limit", "-n", "N", NULL, NULL, "Output", "stop after N change rows", NULL}},
-    [COLOR] = {LC_TAKES_COLOR,
-               {"--color", NULL, "WHEN", "auto always never", "auto", "Output",
-                "colours: auto (on a terminal, unless NO_COLOR is set), always or never", NULL}},
-    [QUIET] = {LC_TAKES_ROWS, {"--quiet", "-q", NULL, NULL, NULL, "Output", "no progress bar and no remarks", NULL}},
-    [STATS] = {LC_TAKES_ROWS,
-               {"--stats", NULL, NULL, NULL, NULL, "Output",
-                "print what the read did as one JSON object on standard error", NULL}},
-    [PRINT_CURSOR] = {LC_TAKES_ROWS,
-                      {"--print-cursor", NULL, NULL, NULL, NULL, "Output",
-                       "print the cursor to go on from as one line on standard error", NULL}},
-    [JSON] = {LC_TAKES_JSON,
-              {"--json", NULL, NULL, NULL, NULL, "Output", "print one JSON object on one line for a machine", NULL}},
-    [HELP] = {0, {"--help", "-h", NULL, NULL, NULL, "Output", "print this help", NULL}},
+#define LC_FLAG(id, flag, letter, operand, words, initial, takes, help)                                                \
+    [id] = {takes, {flag, letter, operand, words, initial, "Output", help, NULL}},
+#include "cli/flags.def"
+#undef LC_FLAG
 };
 
 static unsigned group_bit(const char *group)

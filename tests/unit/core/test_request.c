@@ -232,7 +232,7 @@ static void combinations_that_mean_nothing(void **state)
          "cursor cannot be combined with bootstrap: a cursor goes on after rows that were already read"},
         {{{"table", "t"}, {"bootstrap", "1"}, {"from", "start"}}, NULL, NULL},
         {{{"table", "t"}, {"bootstrap", "1"}, {"from", "3"}}, NULL, NULL},
-        {{{"table", "t"}, {"bootstrap", "1"}, {"from_exclusive", "1"}},
+        {{{"table", "t"}, {"bootstrap", "1"}, {"from", "3"}, {"from_exclusive", "1"}},
          "request.conflict",
          "bootstrap cannot be combined with from_exclusive: the state at from is what a bootstrap begins with"},
         {{{"table", "t"}, {"bootstrap", "1"}, {"net", "1"}},
