@@ -870,6 +870,17 @@ def test_row_ids_that_were_lost(d):
         assert ops(check(t, 3, 3)) == {"update_before": 1, "update_after": 1}
 
 
+def test_new_rows_in_a_file_without_id_columns(d):
+    """A commit that keeps row ids may put its new rows into a file of their own, which then needs no id column."""
+    for how in ("cow", "dv"):
+        t = table(f"{d}/{how}", TRACKED, DV, partition_by=["region"])
+        t.style.id_columns_everywhere = False
+        append(t, *range(6))
+        with t.commit(operation="MERGE") as c:
+            c.modify(lambda r: dict(r, name="x") if r["id"] == 1 else KEEP, [row(50, region="new")], how=how)
+        assert ops(check(t, 2, 2)) == {"update_before": 1, "update_after": 1, "insert": 1}
+
+
 def test_row_tracking_backfilled_later(d):
     t = table(d + "/t")
     append(t, *range(6), files=2)

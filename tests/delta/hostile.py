@@ -51,6 +51,12 @@ def refused(t, *mentions, first=0, last=None):
     return check_refused(changes(t.root, "--from", first, "--to", t.latest if last is None else last), *mentions)
 
 
+def refused_or_right(t, first=0, last=None):
+    last = t.latest if last is None else last
+    r = changes(t.root, "--from", first, "--to", last)
+    check_refused(r) if r.code else harness.same_rows(rows_of(r.table()), [tuple(c) for c in t.changes(first, last)])
+
+
 def small(d, *props):
     t = table(d + "/t", *props)
     append(t, *range(6))
@@ -139,11 +145,7 @@ def test_two_of_what_must_be_one(d):
     for kind in ("protocol", "metaData"):
         t = small(d + "/" + kind)
         rewrite(t, 0, lines_of(t, 0) + [l for l in lines_of(t, 0) if kind in json.loads(l)])
-        r = changes(t.root, "--from", 1, "--to", 3)
-        if r.code:
-            check_refused(r)
-        else:
-            harness.same_rows(rows_of(r.table()), [tuple(c) for c in t.changes(1, 3)])
+        refused_or_right(t, 1)
 
 
 def test_same_path_added_twice(d):
@@ -157,7 +159,7 @@ def test_same_path_added_twice(d):
 def test_unknown_kinds_of_the_known(d):
     def conf(**kv):
         return lambda m: m["configuration"].update({k.replace("__", "."): v for k, v in kv.items()})
-    cases = [conf(delta__columnMapping__mode="colour"), lambda m: m.update(partitionColumns=["nope"]), lambda m: m.update(format={"provider": "orc", "options": {}}),
+    cases = [conf(delta__columnMapping__mode="colour"), lambda m: m.update(format={"provider": "orc", "options": {}}),
              lambda m: m.update(schemaString="{"), lambda m: m.update(schemaString=None), lambda m: m.update(schemaString="[]"), lambda m: m.update(schemaString='"long"'),
              lambda m: m.update(schemaString=json.dumps({"type": "struct", "fields": [{"name": "id", "type": "geometry", "nullable": True, "metadata": {}}]})),
              lambda m: m.update(schemaString=json.dumps({"type": "struct", "fields": [{"name": "id", "type": "decimal(99,2)", "nullable": True, "metadata": {}}]})),
@@ -172,6 +174,13 @@ def test_unknown_kinds_of_the_known(d):
         append(t, 1)
         edit(t, 0, "metaData", change)
         refused(t)
+
+
+def test_partition_column_that_is_not_in_the_schema(d):
+    t = table(d + "/t")
+    append(t, 1)
+    edit(t, 0, "metaData", lambda m: m.update(partitionColumns=["nope"]))
+    refused_or_right(t)
 
 
 def test_unknown_type_change(d):
@@ -227,8 +236,7 @@ def test_numbers_that_cannot_be(d):
         t = table(f"{d}/{n}")
         append(t, 1, 2)
         edit(t, 1, "add", lambda a: a.update({key: value}))
-        r = changes(t.root, "--from", 0, "--to", 1)
-        check_refused(r) if r.code else harness.same_rows(rows_of(r.table()), [tuple(c) for c in t.changes(0, 1)])
+        refused_or_right(t)
 
 
 def test_wrong_row_counts_in_statistics(d):
@@ -243,8 +251,7 @@ def test_wrong_row_counts_in_statistics(d):
                 s["numRecords"] = value
                 a["stats"] = json.dumps(s)
             edit(t, 1, "add", change)
-            r = changes(t.root, "--from", 0, "--to", 2)
-            check_refused(r) if r.code else harness.same_rows(rows_of(r.table()), [tuple(c) for c in t.changes(0, 2)])
+            refused_or_right(t)
 
 
 def test_statistics_that_are_not(d):
@@ -478,8 +485,7 @@ def test_checkpoints_that_are_not(d):
                 t.cut_log(3)
                 refused(t, first=3)
             else:
-                r = changes(t.root, "--from", 0, "--to", 3)
-                check_refused(r) if r.code else harness.same_rows(rows_of(r.table()), [tuple(c) for c in t.changes(0, 3)])
+                refused_or_right(t)
 
 
 def test_incomplete_and_missing_checkpoint_parts(d):
@@ -500,7 +506,8 @@ def test_incomplete_and_missing_checkpoint_parts(d):
     check(t, 3, 3)
     folder = t.root + "/_delta_log/_sidecars"
     os.remove(os.path.join(folder, os.listdir(folder)[0]))
-    refused(t, first=3)
+    refused_or_right(t, first=3)    # a commit that says everything about the files it removes needs no state
+    check_refused(changes(t.root, "--from", "start", "--bootstrap", "--to", "latest"))
 
 
 def test_last_checkpoint_hint_lies(d):
@@ -520,7 +527,7 @@ def test_last_checkpoint_hint_lies(d):
 def test_filters_that_do_not_parse(d):
     t = small(d)
     for where in ("", "id", "id =", "= 1", "id = = 1", "id = 'x", "(id = 1", "id = 1)", "id = 1 AND", "id LIKE 5", "id = 'abc'", "name = 5 +", "id IN ()", "id BETWEEN 1", "nope = 1", "id.x = 1", "name.x IS NULL",
-                  "id = 1; DROP TABLE t", "qty = 99999999999999999999999999", "(" * 10_000 + "id = 1" + ")" * 10_000, "NOT " * 10_000 + "id = 1", "id = 1 OR " * 20_000 + "id = 2", "\x01", "id = \xff", "region = DATE 'x'", "id = NULL NULL"):
+                  "id = 1; DROP TABLE t", "qty = 99999999999999999999999999", "(" * 10_000 + "id = 1" + ")" * 10_000, "NOT " * 10_000 + "id = 1", "id = 1 OR " * 8_000 + "id = 2", "\x01", "id = \xff", "region = DATE 'x'", "id = NULL NULL"):
         r = changes(t.root, "--from", 0, "--to", 3, "--where", where)
         if r.code == 0 and where in ("id LIKE 5", "qty = 99999999999999999999999999") or r.code == 0 and " OR " in where or r.code == 0 and where.startswith(("NOT", "((")):
             continue    # meaning can be given to these
@@ -574,8 +581,7 @@ def all_files(root):
 def mutations_of(t, first, rng, count, wanted):
     """Applies `count` mutations, one at a time; gives (problem, description) for each that had a third outcome."""
     right = [tuple(c) for c in t.changes(first, t.latest)]
-    loose = t.loose(first, t.latest)
-    files = [f for f in all_files(t.root) if wanted(f)]
+    files = [f for f in all_files(t.root) if wanted(os.path.relpath(f, t.root))]
     for _ in range(count if files else 0):
         path = rng.choice(files)
         stat, original = os.stat(path), open(path, "rb").read()
@@ -585,7 +591,7 @@ def mutations_of(t, first, rng, count, wanted):
         r = changes(t.root, "--from", first, "--to", t.latest)
         try:
             if r.code == 0:
-                harness.same_rows(rows_of(r.table()), right, loose)
+                harness.same_rows(rows_of(r.table()), right, loose=True)   # without its id column a file gives delete + insert
             else:
                 check_refused(r)
         except Exception as e:

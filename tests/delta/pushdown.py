@@ -9,6 +9,7 @@ bounds, NaN, nulls, negative zero, loose bounds, missing columns) must give equa
 import datetime as dt
 import glob
 import json
+import math
 import os
 import random
 import sys
@@ -74,7 +75,7 @@ def test_further_filters_over_the_oracle_tables(d):
         fields = [f for f in everything if str(f.type).split("[")[0].split("(")[0] in ("int64", "int32", "int16", "int8", "string", "double", "float", "date32", "timestamp", "decimal128", "bool")]
         kinds = {f.name: {"string": "string", "bool": "boolean"}.get(str(f.type), str(f.type)) for f in fields}
         images = [r["after"] or r["before"] for r in want.to_pylist()]
-        pool = {f.name: [r[f.name] for r in images if r[f.name] is not None and r[f.name] == r[f.name]] for f in fields}
+        pool = {f.name: [r[f.name] for r in images if r[f.name] is not None and not (isinstance(r[f.name], float) and not math.isfinite(r[f.name]))] for f in fields}
         by_name = lambda name: rng.choice(pool[name])
         for _ in range(6):
             p = _filter(rng, [n for n in kinds if pool[n]], kinds, by_name)
@@ -132,12 +133,11 @@ def test_traps_of_statistics(d):
         how = "dv" if DV in props else "cow"
         with t.commit() as c:
             c.modify(lambda r: None if r["id"] in (0, 21, 33) else dict(r, n=77, name="changed") if r["id"] in (3, 25, 37, 43) else KEEP, how=how)
-        for p in traps():
-            for options in ({}, {"columns": ["l", "id"], "identity": ["id"]}):
-                q = Request(1, 2, where=p, **options)
-                check_request(t, q)
-                check_request(t, q, words=["--no-pushdown"])
-                n += 2
+        for i, p in enumerate(traps()):
+            q = Request(1, 2, where=p, **({"columns": ["l", "id"], "identity": ["id"]} if (i + len(name)) % 2 else {}))
+            check_request(t, q)
+            check_request(t, q, words=["--no-pushdown"])
+            n += 2
     assert n > 300
 
 

@@ -100,6 +100,7 @@ class History:
         s.bare_removes = r.random() < 0.2
         s.dv_kind, s.dv_container = r.choice(["u", "u-prefix", "i", "p"]), r.choice(["auto", "array", "run"])
         s.prefix_paths, s.odd_names, s.raw_unicode = r.random() < 0.2, r.random() < 0.2, r.random() < 0.5
+        s.id_columns_everywhere = r.random() < 0.8
         s.materialize_version, s.shuffle_actions = r.random() < 0.4, r.random() < 0.4
         s.partition_zone, s.escape_unicode = r.choice(["Z", ""]), r.random() < 0.3
 
@@ -287,6 +288,8 @@ class History:
         self.evolve(self.t.schema.widening(name, self.rng.choice(WIDER[self.t.schema[name].type])))
 
     def op_toggle_feed(self):
+        if {"_change_type", "_commit_version"} & set(self.t.schema.names()):
+            return False    # names the feed keeps for itself
         with self.t.commit(operation="SET TBLPROPERTIES") as c:
             c.set(enableChangeDataFeed="false" if self.t._on("delta.enableChangeDataFeed") else "true")
         self.evolved = self.t.latest

@@ -262,6 +262,7 @@ class Style:
     prefix_paths = False          # random two-letter folders instead of partition folders
     odd_names = False             # spaces, percent signs and letters beyond ASCII in file names
     raw_unicode = False
+    id_columns_everywhere = True  # commits that keep row ids write the id columns into every file, as Spark does
     materialize_version = False   # write the row commit version of changed rows instead of leaving it null
     shuffle_actions = False
     partition_zone = "Z"
@@ -581,7 +582,7 @@ class Commit:
         f = DataFile(self._path(part, "part"), rows, part)
         f.log_path, f.schema, f.stats = self._encode(f.path), self.t.schema, self.t.style.stats
         columns = self._columns(rows, {k for k in self.t.partition_by})
-        if self._tracked() and any(r.rid is not None for r in rows):
+        if self._tracked() and (any(r.rid is not None for r in rows) or self.row_level and self.preserved and self.t.style.id_columns_everywhere):
             columns[ROW_ID] = pa.array([r.rid for r in rows], pa.int64())
             columns[ROW_VERSION] = pa.array([r.rcv for r in rows], pa.int64())
         if self.t.style.stray_change_type:
