@@ -93,10 +93,7 @@ void lc_array_memory_unref(struct lc_array_memory *memory)
 
 void *lc_array_memory_take(struct lc_array_memory *memory, int64_t n, int64_t size, bool zero)
 {
-    int64_t total;
-    if (n < 0 || size < 0 || __builtin_mul_overflow(n, size, &total))
-        return NULL;
-    void *block = zero ? lc_calloc((size_t)total, 1) : lc_alloc((size_t)total);
+    void *block = zero ? lc_calloc((size_t)n, (size_t)size) : lc_realloc(NULL, (size_t)n, (size_t)size);
     return block && lc_arena_own(&memory->arena, block, lc_free) ? block : NULL;
 }
 

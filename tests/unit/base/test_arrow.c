@@ -436,6 +436,18 @@ static void null_rows_share_one_block(void **state)
     }
 }
 
+static void null_rows_have_as_many_bits(void **state)
+{
+    (void)state;
+    struct lc_field column = leaf("b", LC_TYPE_BOOL), type = parent("", LC_TYPE_STRUCT, 1, &column);
+    for (int64_t n = 0; n < 20; n++) {
+        LC_ARRAY struct ArrowArray array = {0};
+        assert_int_equal(lc_array_nulls(&type, n, &array, NULL), LCDC_OK);
+        assert_int_equal(lc_array_check(&array, &type, NULL), LCDC_OK);
+        assert_int_equal(lc_array_bytes(&array, &type), 3 * ((n + 7) / 8));
+    }
+}
+
 static void nulls_that_no_memory_could_hold(void **state)
 {
     (void)state;
@@ -972,6 +984,7 @@ int main(void)
         cmocka_unit_test(values_are_read_at_their_width),
         cmocka_unit_test(text_is_borrowed),
         cmocka_unit_test(null_rows_share_one_block),
+        cmocka_unit_test(null_rows_have_as_many_bits),
         cmocka_unit_test(nulls_that_no_memory_could_hold),
         cmocka_unit_test(a_projection_moves_columns),
         cmocka_unit_test(a_projection_without_columns_keeps_its_rows),

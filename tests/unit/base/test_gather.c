@@ -158,6 +158,28 @@ static void a_null_row_among_others_names_no_source(void **state)
     assert_gathered(&input, input.sources, &got);
 }
 
+/* -1 and 0 are neighbours as numbers, not as rows; nor are the ends of two arrays. */
+static void runs_end_where_rows_or_sources_do(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {-1, 0, 1, 2, 3, 4, 5, -1, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    uint64_t random = 12;
+    INPUT struct input input;
+    LC_ARRAY struct ArrowArray got = {0};
+    input.n_from = 0;
+    do {
+        input_done(&input);
+        make_input(&input, &random, 2, false);
+    } while (input.from[0]->length < 11 || input.from[1]->length < 11);
+    input.n = sizeof(rows) / sizeof(rows[0]);
+    memcpy(input.rows, rows, sizeof(rows));
+    for (int64_t k = 14; k < input.n; k++)
+        input.sources[k] = 1;
+    assert_int_equal(
+        lc_array_gather(lc_test_every_type(), 2, input.from, input.sources, input.rows, input.n, &got, NULL), LCDC_OK);
+    assert_gathered(&input, input.sources, &got);
+}
+
 /* ---- what does not fit int32 offsets ---- */
 
 static void keep(struct ArrowArray *array)
@@ -353,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_range_of_one_array),
         cmocka_unit_test(no_rows_and_only_null_rows),
         cmocka_unit_test(a_null_row_among_others_names_no_source),
+        cmocka_unit_test(runs_end_where_rows_or_sources_do),
         cmocka_unit_test(offsets_that_overflow_are_a_limit),
         cmocka_unit_test(filter_keeps_what_the_mask_says),
         cmocka_unit_test(a_full_mask_moves_the_array),

@@ -442,6 +442,7 @@ static void floats_cast_when_nothing_is_lost(void **state)
     assert_true(casts(V(TYPE(DOUBLE), "9223372036854775808"), TYPE(INT64), NULL));
     assert_true(casts(V(TYPE(DOUBLE), "-9223372036854775808"), TYPE(INT64), "-9223372036854775808"));
     assert_true(casts(V(TYPE(DOUBLE), "1e300"), TYPE(INT64), NULL));
+    assert_true(casts(V(TYPE(DOUBLE), "340282366920938463463374607431768211456"), TYPE(INT64), NULL)); /* 2^128 */
     assert_true(casts(V(TYPE(DOUBLE), "NaN"), TYPE(INT64), NULL));
     assert_true(casts(V(TYPE(DOUBLE), "Infinity"), DECIMAL(38, 0), NULL));
     assert_true(casts(V(TYPE(DOUBLE), "0.375"), DECIMAL(5, 3), "0.375"));
