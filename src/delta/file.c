@@ -215,6 +215,10 @@ lcdc_status lc_delta_row_set(const struct lc_delta_files *files, const struct lc
     *vectors = (struct vectors){.storage = files->storage, .which = which, .without = *without};
     if (with)
         vectors->with = *with;
+    /* the actions may be gone by the time the vectors are read */
+    if (!lc_arena_str(arena, vectors->with.path_or_inline, &vectors->with.path_or_inline) ||
+        !lc_arena_str(arena, vectors->without.path_or_inline, &vectors->without.path_or_inline))
+        return lc_fail_oom(err);
     LC_TRY(lc_delta_vector_url(&vectors->with, files->root, files->path_map, arena, &vectors->with_url, err));
     LC_TRY(lc_delta_vector_url(&vectors->without, files->root, files->path_map, arena, &vectors->without_url, err));
     if (which == LC_DELTA_ROWS_ALIVE)

@@ -163,8 +163,8 @@ lcdc_status lc_delta_commit_time(struct lc_delta_log *log, const struct lc_delta
     const struct lc_delta_commit_file *file = lc_delta_log_find(log, version);
     *has_ts = file && file->ts_ms != INT64_MIN;
     *ts_ms = *has_ts ? file->ts_ms : 0;
-    if (!lc_delta_has_in_commit_ts(&state->metadata, version))
-        return LCDC_OK;
+    if (!file || !lc_delta_has_in_commit_ts(&state->metadata, version))
+        return LCDC_OK; /* a version that only a checkpoint is left of has no time */
     struct lc_str text, line;
     LC_ARENA struct lc_arena arena = {0};
     LC_TRY(lc_delta_log_commit(log, version, &text, err));

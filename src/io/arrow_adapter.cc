@@ -59,12 +59,14 @@
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/arrow/writer.h>
+#include <parquet/column_page.h>
 #include <parquet/column_reader.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 #include <parquet/page_index.h>
 #include <parquet/statistics.h>
+#include <snappy-c.h>
 
 extern "C" {
 #include "io/arrow_ipc.h"
@@ -1282,7 +1284,8 @@ public:
     }
     int find(const struct lc_field &field, enum lc_match match, bool has_ids) const
     {
-        if (match == LC_MATCH_PHYSICAL_NAME)
+        /* hidden columns (change types, materialised row ids) have no id in any table */
+        if (match == LC_MATCH_PHYSICAL_NAME || (match == LC_MATCH_ID && field.id == LC_NO_ID))
             return by_name(field.physical ? field.physical : field.name);
         if (match == LC_MATCH_ID || has_ids)
             return by_id(field.id);
@@ -1629,6 +1632,75 @@ struct PageCount {
     }
 };
 
+/*
+ * Arrow's pages before Snappy was undone, undone here: the system's Snappy is up to twice as fast as the one that Arrow's
+ * wheel was built with, and most of a scan's time is spent in it.
+ */
+class SnappyPages final : public pq::PageReader
+{
+public:
+    SnappyPages(std::unique_ptr<pq::PageReader> packed, Pool *pool)
+        : packed_(std::move(packed)), buffer_(take(ar::AllocateResizableBuffer(0, pool)))
+    {
+    }
+
+    std::shared_ptr<pq::Page> NextPage() override
+    {
+        std::shared_ptr<pq::Page> page = packed_->NextPage();
+        if (!page)
+            return page;
+        if (page->type() == pq::PageType::DICTIONARY_PAGE) {
+            const auto &dictionary = static_cast<const pq::DictionaryPage &>(*page);
+            return std::make_shared<pq::DictionaryPage>(unpack(page->buffer(), 0, -1), dictionary.num_values(),
+                                                        dictionary.encoding(), dictionary.is_sorted());
+        }
+        if (page->type() == pq::PageType::DATA_PAGE) {
+            const auto &data = static_cast<const pq::DataPageV1 &>(*page);
+            return std::make_shared<pq::DataPageV1>(unpack(page->buffer(), 0, data.uncompressed_size()), data.num_values(),
+                                                    data.encoding(), data.definition_level_encoding(),
+                                                    data.repetition_level_encoding(), data.uncompressed_size());
+        }
+        const auto &data = static_cast<const pq::DataPageV2 &>(*page);
+        if (!data.is_compressed())
+            return page;
+        int64_t levels = int64_t{data.definition_levels_byte_length()} + data.repetition_levels_byte_length();
+        return std::make_shared<pq::DataPageV2>(unpack(page->buffer(), levels, data.uncompressed_size()),
+                                                data.num_values(), data.num_nulls(), data.num_rows(), data.encoding(),
+                                                data.definition_levels_byte_length(),
+                                                data.repetition_levels_byte_length(), data.uncompressed_size());
+    }
+
+    void set_max_page_header_size(uint32_t size) override
+    {
+        packed_->set_max_page_header_size(size);
+    }
+
+private:
+    /* The first `levels` bytes are not packed. `size` is what the header says, -1 where only Snappy knows. */
+    std::shared_ptr<ar::Buffer> unpack(const std::shared_ptr<ar::Buffer> &in, int64_t levels, int64_t size)
+    {
+        const char *from = reinterpret_cast<const char *>(in->data()) + levels;
+        size_t packed = static_cast<size_t>(in->size() - levels), unpacked = 0;
+        if (in->size() < levels || (size >= 0 && size < levels))
+            throw pq::ParquetException("Data page too small for levels");
+        bool is_empty = size == levels; /* Parquet's Java writer leaves out what would be nothing */
+        bool is_bad = !is_empty && snappy_uncompressed_length(from, packed, &unpacked) != SNAPPY_OK;
+        int64_t length = levels + static_cast<int64_t>(unpacked);
+        if (is_bad || length > std::numeric_limits<int32_t>::max() || (size >= 0 && length != size))
+            throw pq::ParquetException("Snappy data of another length than its page header says");
+        check(buffer_->Resize(length, false));
+        if (levels > 0)
+            memcpy(buffer_->mutable_data(), in->data(), static_cast<size_t>(levels));
+        char *to = reinterpret_cast<char *>(buffer_->mutable_data()) + levels;
+        if (!is_empty && snappy_uncompress(from, packed, to, &unpacked) != SNAPPY_OK)
+            throw pq::ParquetException("corrupt Snappy data");
+        return buffer_;
+    }
+
+    const std::unique_ptr<pq::PageReader> packed_;
+    const std::shared_ptr<ar::ResizableBuffer> buffer_;
+};
+
 /* Told of each data page's values before it is read; true skips it. */
 using PageFilter = std::function<bool(int32_t values)>;
 
@@ -1663,7 +1735,10 @@ struct PageSource {
         /* Read to the end of the chunk, not to the promised count, so that a page too many shows. */
         int64_t total = is_short ? count->expected : std::numeric_limits<int64_t>::max();
         bool lies = metadata->writer_version().VersionLt(pq::ApplicationVersion::PARQUET_CPP_10353_FIXED_VERSION());
-        auto pages = pq::PageReader::Open(count->stream, total, chunk->compression(), properties, descriptor, lies);
+        bool is_snappy = chunk->compression() == ar::Compression::SNAPPY;
+        auto pages = pq::PageReader::Open(count->stream, total,
+                                          is_snappy ? ar::Compression::UNCOMPRESSED : chunk->compression(), properties,
+                                          descriptor, lies);
         pages->set_data_page_filter([count = count.get(), filter = std::move(filter)](const pq::DataPageStats &page) {
             count->seen += page.num_values;
             bool skips = filter && filter(page.num_values);
@@ -1671,6 +1746,8 @@ struct PageSource {
                 count->stream->drop_next();
             return skips;
         });
+        if (is_snappy)
+            pages = std::make_unique<SnappyPages>(std::move(pages), pool);
         return pages;
     }
 

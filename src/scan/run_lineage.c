@@ -169,9 +169,9 @@ static lcdc_status note_changed(struct lineage *self, struct side_set *side, con
 }
 
 /*
- * `usable` becomes false when a rewritten file has no id column (its rows cannot be told from new ones, unless content
- * is asked too), and when rows come back from an older file (a restore): then an older version does not mean that the
- * row was copied.
+ * `usable` becomes false when rows come back from an older file (a restore): then an older version does not mean that the
+ * row was copied. A file without an id column holds new rows only; where a writer may have lost the ids, content is
+ * asked as well.
  */
 static lcdc_status read_added(struct lineage *self, struct side_set *side, bool *usable, lcdc_error **err)
 {
@@ -183,7 +183,7 @@ static lcdc_status read_added(struct lineage *self, struct side_set *side, bool 
     if (lc_rows_is_empty(rows))
         return LCDC_OK;
     bool written_now = !set->include && set->file->default_row_version == self->spec.commit->row_version;
-    if ((!side->has_ids && !self->spec.commit->ids_may_be_lost) || !written_now) {
+    if (!written_now) {
         *usable = false;
         return LCDC_OK;
     }
