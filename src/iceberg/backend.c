@@ -144,6 +144,7 @@ static lcdc_status read_state(struct lc_table_read *table, bool at_end, struct l
 static void read_release(struct lc_table_read *table)
 {
     struct iceberg_read *self = (struct iceberg_read *)table;
+    lc_iceberg_planner_done(&self->planner);
     lc_iceberg_metadata_done(&self->files.metadata);
     lc_arena_done(&self->arena);
     lc_free(self);
@@ -159,7 +160,7 @@ static lcdc_status fill_read(struct iceberg_read *self, struct source *source, c
     LC_TRY(read_metadata(source, metadata, err));
     LC_TRY(lc_iceberg_range_resolve(metadata, request, &self->arena, &self->range, err));
     LC_TRY(lc_iceberg_schema_get(metadata, lc_iceberg_schema_of(metadata, self->range.end), &read->schema, err));
-    self->planner = (struct lc_iceberg_planner){.table = &self->files, .schema = read->schema};
+    LC_TRY(lc_iceberg_planner_init(&self->planner, &self->files, read->schema, request->memory_limit, err));
     read->format = "iceberg";
     read->table_id = metadata->uuid;
     read->n_commits = (int64_t)self->range.n;

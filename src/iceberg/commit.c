@@ -1,46 +1,149 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows that a snapshot removed lie in files that went, or in files that stayed and are hit by more deletes than before;
+ * rows that it added lie in files that came, or in files that stayed and are hit by fewer. A row that was written and
+ * deleted by one snapshot was never there: the deletes that hold at its end apply to the files it brought.
+ */
 #include "iceberg/commit.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "iceberg/data_file.h"
-#include "iceberg/live.h"
 #include "iceberg/range.h"
 
 /* Reserved columns of row lineage (specification, "Reserved Field IDs"). */
 enum { ROW_ID = 2147483540, LAST_UPDATED = 2147483539 };
+
+enum { CACHE_FRACTION = 4 };
+
+lcdc_status lc_iceberg_planner_init(struct lc_iceberg_planner *planner, struct lc_iceberg_table *table,
+                                    const struct lc_field *schema, int64_t memory_limit, lcdc_error **err)
+{
+    struct lc_iceberg_delete_context context = {.storage = table->storage,
+                                                .path_map = table->path_map,
+                                                .metadata = &table->metadata,
+                                                .memory_limit = memory_limit / CACHE_FRACTION};
+    *planner = (struct lc_iceberg_planner){.table = table, .schema = schema};
+    planner->cache.max = (size_t)memory_limit / CACHE_FRACTION;
+    return lc_iceberg_deletes_new(&context, &planner->deletes, err);
+}
+
+void lc_iceberg_planner_done(struct lc_iceberg_planner *planner)
+{
+    lc_iceberg_deletes_free(lc_steal(planner->deletes));
+    lc_iceberg_cache_done(&planner->cache);
+}
+
+struct set_list {
+    size_t n, cap;
+    struct lc_row_set *items; /* lc_alloc until it is whole */
+};
 
 struct builder {
     struct lc_iceberg_planner *planner;
     const struct lc_iceberg_snapshot *snapshot, *before;
     struct lc_commit *commit;
     struct lc_iceberg_list list_before, list_after;
-    struct lc_iceberg_files added, removed;
+    struct lc_iceberg_files files_added, files_removed;
+    struct set_list added, removed;
+    size_t n_whole;   /* files that came or went */
+    size_t n_changed; /* row sets of files that stayed */
+    bool by_keys;     /* equality deletes have a part in those */
 };
 
 static void builder_done(struct builder *b)
 {
-    lc_iceberg_files_done(&b->added);
-    lc_iceberg_files_done(&b->removed);
+    lc_iceberg_files_done(&b->files_added);
+    lc_iceberg_files_done(&b->files_removed);
+    lc_free(b->added.items);
+    lc_free(b->removed.items);
 }
 
 /* ---- row sets ---- */
 
-static lcdc_status whole_files(struct builder *b, const struct lc_iceberg_files *files, size_t *n_out,
-                               struct lc_row_set **out, lcdc_error **err)
+static lcdc_status push_set(struct set_list *list, const struct lc_row_set *set, lcdc_error **err)
+{
+    if (list->n == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : 16;
+        struct lc_row_set *items = lc_realloc(list->items, cap, sizeof(*items));
+        LC_TRY_ALLOC(items);
+        list->items = items;
+        list->cap = cap;
+    }
+    list->items[list->n++] = *set;
+    return LCDC_OK;
+}
+
+static lcdc_status take_sets(const struct set_list *list, struct lc_arena *arena, size_t *n_out,
+                             struct lc_row_set **out, lcdc_error **err)
+{
+    struct lc_row_set *sets = lc_arena_array(arena, list->n, sizeof(*sets));
+    LC_TRY_ALLOC(sets);
+    if (list->n)
+        memcpy(sets, list->items, list->n * sizeof(*sets));
+    *n_out = list->n;
+    *out = sets;
+    return LCDC_OK;
+}
+
+/* The rows of files that are there on one side only, as far as they were alive there. */
+static lcdc_status add_whole(struct builder *b, const struct lc_iceberg_files *files, enum lc_iceberg_side side,
+                             struct set_list *list, lcdc_error **err)
 {
     struct lc_arena *arena = &b->commit->arena;
-    struct lc_row_set *sets = lc_arena_array(arena, files->n, sizeof(*sets));
     struct lc_iceberg_file *kept = lc_arena_array(arena, files->n, sizeof(*kept));
-    LC_TRY_ALLOC(sets && kept);
+    LC_TRY_ALLOC(kept);
     for (size_t i = 0; i < files->n; i++) {
+        const struct lc_data_file *file;
+        struct lc_row_set set;
         kept[i] = files->items[i];
-        LC_TRY(lc_iceberg_data_file(b->planner->table, b->planner->schema, &kept[i], arena, &sets[i].file, err));
-        sets[i].rows = sets[i].file->rows;
+        LC_TRY(lc_iceberg_data_file(b->planner->table, b->planner->schema, &kept[i], arena, &file, err));
+        LC_TRY(lc_iceberg_rows_alive(b->planner->deletes, side, &kept[i], file, arena, &set, err));
+        LC_TRY(push_set(list, &set, err));
     }
-    *n_out = files->n;
-    *out = sets;
+    b->n_whole += files->n;
+    return LCDC_OK;
+}
+
+/* ---- files that stayed ---- */
+
+static lcdc_status changed_rows(struct builder *b, const struct lc_iceberg_file *data, struct lc_arena *arena,
+                                struct lc_row_set sets[2], bool any[2], lcdc_error **err)
+{
+    const struct lc_data_file *file;
+    LC_TRY(lc_iceberg_data_file(b->planner->table, b->planner->schema, data, arena, &file, err));
+    for (int side = 0; side < 2; side++)
+        LC_TRY(lc_iceberg_rows_changed(b->planner->deletes, (enum lc_iceberg_side)side, data, file, arena, &sets[side],
+                                       &any[side], err));
+    return LCDC_OK;
+}
+
+/* Most files are hit by nothing new; what is found out about one is kept only when it is. */
+static lcdc_status visit_stayed(void *context, const struct lc_iceberg_file *file, lcdc_error **err)
+{
+    struct builder *b = context;
+    struct lc_arena *arena = &b->commit->arena;
+    LC_ARENA struct lc_arena scratch = {0};
+    struct lc_iceberg_file copy, *kept;
+    struct lc_row_set sets[2];
+    bool any[2] = {false, false};
+    if (lc_iceberg_files_find(&b->files_added, file->path))
+        return LCDC_OK;
+    LC_TRY(lc_iceberg_file_copy(file, false, &scratch, &copy, err));
+    LC_TRY(changed_rows(b, &copy, &scratch, sets, any, err));
+    if (!any[LC_ICEBERG_BEFORE] && !any[LC_ICEBERG_AFTER])
+        return LCDC_OK;
+    kept = lc_arena_alloc(arena, sizeof(*kept));
+    LC_TRY_ALLOC(kept);
+    LC_TRY(lc_iceberg_file_copy(file, true, arena, kept, err));
+    LC_TRY(changed_rows(b, kept, arena, sets, any, err));
+    b->by_keys = b->by_keys || lc_iceberg_changed_by_keys(b->planner->deletes, kept);
+    b->n_changed++;
+    if (any[LC_ICEBERG_BEFORE])
+        LC_TRY(push_set(&b->removed, &sets[LC_ICEBERG_BEFORE], err));
+    if (any[LC_ICEBERG_AFTER])
+        LC_TRY(push_set(&b->added, &sets[LC_ICEBERG_AFTER], err));
     return LCDC_OK;
 }
 
@@ -76,14 +179,24 @@ static void choose_method(struct builder *b)
 {
     struct lc_commit *c = b->commit;
     bool removes = c->n_removed > 0, adds = c->n_added > 0;
-    if (!removes && !adds)
+    if (!removes && !adds) {
         c->method = LC_METHOD_NONE;
-    else if (removes && adds) {
-        c->diff = c->row_id ? LC_DIFF_LINEAGE : LC_DIFF_CONTENT;
-        c->method = c->row_id ? LC_METHOD_LINEAGE_DIFF : LC_METHOD_CONTENT_DIFF;
-    } else {
-        c->method = removes ? LC_METHOD_WHOLE_FILES : LC_METHOD_APPEND;
+        return;
     }
+    if (removes && adds)
+        c->diff = c->row_id ? LC_DIFF_LINEAGE : LC_DIFF_CONTENT;
+    if (b->by_keys)
+        c->method = LC_METHOD_EQUALITY_DELETE;
+    else if (b->n_changed && b->n_whole == 0)
+        c->method = LC_METHOD_VECTOR_DIFF;
+    else if (c->diff == LC_DIFF_LINEAGE)
+        c->method = LC_METHOD_LINEAGE_DIFF;
+    else if (b->n_changed)
+        c->method = LC_METHOD_VECTOR_DIFF;
+    else if (c->diff == LC_DIFF_CONTENT)
+        c->method = LC_METHOD_CONTENT_DIFF;
+    else
+        c->method = removes ? LC_METHOD_WHOLE_FILES : LC_METHOD_APPEND;
 }
 
 /* ---- commits and states ---- */
@@ -97,33 +210,55 @@ static lcdc_status set_head(const struct lc_iceberg_snapshot *snapshot, struct l
     return LCDC_OK;
 }
 
-/* Rows that delete files hide are not left out yet: a table that has any is refused. */
-static lcdc_status check_deletes(const struct lc_iceberg_list *list, lcdc_error **err)
+/* Reads both manifest lists and tells the deletes which delete files are live on the two sides. */
+static lcdc_status read_sides(struct builder *b, lcdc_error **err)
 {
-    for (size_t i = 0; i < list->n; i++)
-        if (list->manifests[i].is_deletes)
-            return lc_fail(err, LC_R_ICEBERG_DATA_FORMAT, "the table has delete files, which cannot be read yet");
-    return LCDC_OK;
+    struct lc_iceberg_planner *planner = b->planner;
+    struct lc_arena *arena = &b->commit->arena;
+    size_t n_before, n_after;
+    const struct lc_iceberg_file *before, *after;
+    LC_TRY(lc_iceberg_list_read(planner->table, b->snapshot, arena, &b->list_after, err));
+    LC_TRY(lc_iceberg_list_read(planner->table, b->before, arena, &b->list_before, err));
+    lc_iceberg_cache_trim(&planner->cache, &b->list_before, &b->list_after);
+    LC_TRY(lc_iceberg_deletes_live(planner->table, &planner->cache, &b->list_before, arena, &n_before, &before, err));
+    LC_TRY(lc_iceberg_deletes_live(planner->table, &planner->cache, &b->list_after, arena, &n_after, &after, err));
+    return lc_iceberg_deletes_set(planner->deletes, n_before, before, n_after, after, err);
+}
+
+static lcdc_status find_changes(struct builder *b, lcdc_error **err)
+{
+    struct lc_iceberg_planner *planner = b->planner;
+    struct lc_arena *arena = &b->commit->arena;
+    bool stands_alone = !b->before && b->snapshot->parent_id >= 0;
+    LC_TRY(read_sides(b, err));
+    if (stands_alone)
+        LC_TRY(lc_iceberg_data_added(planner->table, &b->list_after, b->snapshot->id, arena, &b->files_added, err));
+    else
+        LC_TRY(lc_iceberg_data_difference(planner->table, &b->list_before, &b->list_after, arena, &b->files_added,
+                                          &b->files_removed, err));
+    LC_TRY(add_whole(b, &b->files_removed, LC_ICEBERG_BEFORE, &b->removed, err));
+    LC_TRY(add_whole(b, &b->files_added, LC_ICEBERG_AFTER, &b->added, err));
+    if (stands_alone || lc_iceberg_same_deletes(&b->list_before, &b->list_after))
+        return LCDC_OK;
+    return lc_iceberg_data_visit(planner->table, &planner->cache, &b->list_after, visit_stayed, b, err);
 }
 
 static lcdc_status plan(struct builder *b, lcdc_error **err)
 {
-    struct lc_iceberg_table *table = b->planner->table;
     struct lc_commit *c = b->commit;
-    LC_TRY(lc_iceberg_list_read(table, b->snapshot, &c->arena, &b->list_after, err));
-    LC_TRY(lc_iceberg_list_read(table, b->before, &c->arena, &b->list_before, err));
-    LC_TRY(check_deletes(&b->list_after, err));
-    LC_TRY(check_deletes(&b->list_before, err));
-    if (b->before || b->snapshot->parent_id < 0)
-        LC_TRY(
-            lc_iceberg_data_difference(table, &b->list_before, &b->list_after, &c->arena, &b->added, &b->removed, err));
-    else
-        LC_TRY(lc_iceberg_data_added(table, &b->list_after, b->snapshot->id, &c->arena, &b->added, err));
-    LC_TRY(whole_files(b, &b->removed, &c->n_removed, &c->removed, err));
-    LC_TRY(whole_files(b, &b->added, &c->n_added, &c->added, err));
+    LC_TRY(find_changes(b, err));
+    LC_TRY(take_sets(&b->removed, &c->arena, &c->n_removed, &c->removed, err));
+    LC_TRY(take_sets(&b->added, &c->arena, &c->n_added, &c->added, err));
     set_row_ids(b);
     choose_method(b);
     return LCDC_OK;
+}
+
+static lcdc_status name_snapshot(lcdc_status status, const struct lc_iceberg_snapshot *snapshot, lcdc_error **err)
+{
+    if (status != LCDC_OK && status != LCDC_OUT_OF_MEMORY)
+        lc_error_prefix(err, "snapshot %" PRId64, snapshot->id);
+    return status;
 }
 
 lcdc_status lc_iceberg_plan_commit(struct lc_iceberg_planner *planner, const struct lc_iceberg_snapshot *snapshot,
@@ -136,10 +271,17 @@ lcdc_status lc_iceberg_plan_commit(struct lc_iceberg_planner *planner, const str
         out->detail = "files were rewritten, no rows changed";
         return LCDC_OK;
     }
-    lcdc_status status = plan(&b, err);
-    if (status != LCDC_OK && status != LCDC_OUT_OF_MEMORY)
-        lc_error_prefix(err, "snapshot %" PRId64, snapshot->id);
-    return status;
+    return name_snapshot(plan(&b, err), snapshot, err);
+}
+
+static lcdc_status plan_state(struct builder *b, lcdc_error **err)
+{
+    struct lc_commit *c = b->commit;
+    LC_TRY(read_sides(b, err));
+    LC_TRY(lc_iceberg_data_live(b->planner->table, &b->list_after, &c->arena, &b->files_added, err));
+    LC_TRY(add_whole(b, &b->files_added, LC_ICEBERG_AFTER, &b->added, err));
+    c->method = LC_METHOD_APPEND;
+    return take_sets(&b->added, &c->arena, &c->n_added, &c->added, err);
 }
 
 lcdc_status lc_iceberg_plan_state(struct lc_iceberg_planner *planner, const struct lc_iceberg_snapshot *snapshot,
@@ -151,10 +293,5 @@ lcdc_status lc_iceberg_plan_state(struct lc_iceberg_planner *planner, const stru
     if (!snapshot)
         return LCDC_OK;
     LC_TRY(set_head(snapshot, out, err));
-    LC_TRY(lc_iceberg_list_read(planner->table, snapshot, &out->arena, &b.list_after, err));
-    LC_TRY(check_deletes(&b.list_after, err));
-    LC_TRY(lc_iceberg_data_live(planner->table, &b.list_after, &out->arena, &b.added, err));
-    LC_TRY(whole_files(&b, &b.added, &out->n_added, &out->added, err));
-    out->method = LC_METHOD_APPEND;
-    return LCDC_OK;
+    return name_snapshot(plan_state(&b, err), snapshot, err);
 }

@@ -5,12 +5,19 @@
 #ifndef LC_ICEBERG_COMMIT_H
 #define LC_ICEBERG_COMMIT_H
 
-#include "iceberg/manifest.h"
+#include "iceberg/deletes.h"
+#include "iceberg/live.h"
 
+/** One commit at a time: a commit's row sets end when the next one is planned. */
 struct lc_iceberg_planner {
     struct lc_iceberg_table *table;
     const struct lc_field *schema; /* of the rows to be read */
+    struct lc_iceberg_deletes *deletes;
+    struct lc_iceberg_cache cache;
 };
+lcdc_status lc_iceberg_planner_init(struct lc_iceberg_planner *planner, struct lc_iceberg_table *table,
+                                    const struct lc_field *schema, int64_t memory_limit, lcdc_error **err);
+void lc_iceberg_planner_done(struct lc_iceberg_planner *planner);
 
 /** Fills a zeroed commit with what `snapshot` changed. `before` is its parent; NULL when it has none, or none is left.
  */

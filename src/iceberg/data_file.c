@@ -148,27 +148,43 @@ static const struct lc_field *find_leaf(const struct lc_field *parent, int32_t i
     return NULL;
 }
 
-/* Specification, "Column Projection": a column that a file lacks has its identity partition value. */
-static lcdc_status partition_constants(const struct source *source, const struct lc_field *schema,
-                                       struct lc_arena *arena, struct lc_data_file *out, lcdc_error **err)
+static lcdc_status add_constant(const struct source *source, size_t i, const struct lc_field *field,
+                                struct lc_constant *constants, struct lc_arena *arena, struct lc_data_file *out,
+                                lcdc_error **err)
 {
-    struct lc_constant *constants = lc_arena_array(arena, source->spec->n, sizeof(*constants));
+    struct lc_value *value = lc_arena_alloc(arena, sizeof(*value));
+    LC_TRY_ALLOC(value);
+    if (!lc_value_cast(&source->file->partition[i], field->type, value))
+        return lc_fail(err, LC_R_ICEBERG_MANIFEST_BAD,
+                       "the partition value of %s for column '%.200s' is not of type %s", out->path, field->name,
+                       lc_type_word(field->type.kind));
+    constants[out->n_constants++] = (struct lc_constant){.field = field, .value = value, .only_if_missing = true};
+    return LCDC_OK;
+}
+
+/*
+ * Specification, "Column Projection": a column that a file lacks has its identity partition value. Rows are read in the
+ * schema of the range's end; equality deletes name columns of the newest schema that has them, so both get it.
+ */
+static lcdc_status partition_constants(struct lc_iceberg_table *table, const struct source *source,
+                                       const struct lc_field *schema, struct lc_arena *arena, struct lc_data_file *out,
+                                       lcdc_error **err)
+{
+    struct lc_constant *constants = lc_arena_array(arena, source->spec->n, 2 * sizeof(*constants));
     LC_TRY_ALLOC(constants);
+    out->constants = constants;
     for (size_t i = 0; i < source->spec->n; i++) {
         const struct lc_iceberg_partition_field *from = &source->spec->fields[i];
-        const struct lc_field *field = from->transform == LC_ICEBERG_IDENTITY ? find_leaf(schema, from->source_id)
-                                                                              : NULL;
-        if (!field)
+        const struct lc_field *top, *newest;
+        if (from->transform != LC_ICEBERG_IDENTITY)
             continue;
-        struct lc_value *value = lc_arena_alloc(arena, sizeof(*value));
-        LC_TRY_ALLOC(value);
-        if (!lc_value_cast(&source->file->partition[i], field->type, value))
-            return lc_fail(err, LC_R_ICEBERG_MANIFEST_BAD,
-                           "the partition value of %s for column '%.200s' is not of type %s", out->path, field->name,
-                           lc_type_word(field->type.kind));
-        constants[out->n_constants++] = (struct lc_constant){.field = field, .value = value, .only_if_missing = true};
+        const struct lc_field *field = find_leaf(schema, from->source_id);
+        if (field)
+            LC_TRY(add_constant(source, i, field, constants, arena, out, err));
+        LC_TRY(lc_iceberg_column_find(&table->metadata, from->source_id, &top, &newest, err));
+        if (newest && newest != field && !lc_type_is_nested(newest->type.kind) && newest->type.kind != LC_TYPE_NULL)
+            LC_TRY(add_constant(source, i, newest, constants, arena, out, err));
     }
-    out->constants = constants;
     return LCDC_OK;
 }
 
@@ -197,7 +213,7 @@ lcdc_status lc_iceberg_data_file(struct lc_iceberg_table *table, const struct lc
                        : file->format == LC_ICEBERG_AVRO ? "avro"
                                                          : "puffin");
     LC_TRY(lc_iceberg_url(table, file->path, "data file", arena, &made->url, err));
-    LC_TRY(partition_constants(source, schema, arena, made, err));
+    LC_TRY(partition_constants(table, source, schema, arena, made, err));
     *out = made;
     return LCDC_OK;
 }

@@ -2,9 +2,9 @@
 /*
  * deletes.h - which rows of a data file are dead, before a snapshot and after it.
  *
- * One object for a whole read. For each snapshot it is told the live delete files of both sides; it then makes row sets:
- * the rows of a file that are alive on a side, and the rows whose life changed between the sides. Every delete file is
- * read once as long as one snapshot's `after` is the next one's `before`.
+ * One object for a whole read. For each snapshot it is told the live delete files of both sides; it then makes row
+ * sets: the rows of a file that are alive on a side, and the rows whose life changed between the sides. Every delete
+ * file is read once as long as one snapshot's `after` is the next one's `before`.
  */
 #ifndef LC_ICEBERG_DELETES_H
 #define LC_ICEBERG_DELETES_H
@@ -33,21 +33,23 @@ LC_DEFINE_CLEANUP(struct lc_iceberg_deletes *, lc_iceberg_deletes_free)
  * The delete files (content 1 and 2) that are live before and after a snapshot. Both arrays are borrowed until the next
  * call; row sets made earlier end with it. A state has one side only: give it as `after`, and no `before`.
  */
-lcdc_status lc_iceberg_deletes_set(struct lc_iceberg_deletes *deletes, size_t n_before, const struct lc_iceberg_file *before,
-                                   size_t n_after, const struct lc_iceberg_file *after, lcdc_error **err);
+lcdc_status lc_iceberg_deletes_set(struct lc_iceberg_deletes *deletes, size_t n_before,
+                                   const struct lc_iceberg_file *before, size_t n_after,
+                                   const struct lc_iceberg_file *after, lcdc_error **err);
 
 /** The rows of a data file that are alive on a side. What `out` points to lives in `arena`. */
-lcdc_status lc_iceberg_rows_alive(struct lc_iceberg_deletes *deletes, enum lc_iceberg_side side, const struct lc_iceberg_file *data,
-                                  const struct lc_data_file *file, struct lc_arena *arena, struct lc_row_set *out, lcdc_error **err);
+lcdc_status lc_iceberg_rows_alive(struct lc_iceberg_deletes *deletes, enum lc_iceberg_side side,
+                                  const struct lc_iceberg_file *data, const struct lc_data_file *file,
+                                  struct lc_arena *arena, struct lc_row_set *out, lcdc_error **err);
 
 /**
  * The rows of a data file that is there on both sides which are alive on side `alive` and dead on the other: lost rows
  * for LC_ICEBERG_BEFORE, rows that came back for LC_ICEBERG_AFTER. *any false: no delete file that applies has changed
  * in that direction, `out` is untouched. Each row is in the set once, however many delete files hit it.
  */
-lcdc_status lc_iceberg_rows_changed(struct lc_iceberg_deletes *deletes, enum lc_iceberg_side alive, const struct lc_iceberg_file *data,
-                                    const struct lc_data_file *file, struct lc_arena *arena, struct lc_row_set *out, bool *any,
-                                    lcdc_error **err);
+lcdc_status lc_iceberg_rows_changed(struct lc_iceberg_deletes *deletes, enum lc_iceberg_side alive,
+                                    const struct lc_iceberg_file *data, const struct lc_data_file *file,
+                                    struct lc_arena *arena, struct lc_row_set *out, bool *any, lcdc_error **err);
 
 /** True when rows_changed() for this file depends on equality deletes (the method's name says so). */
 bool lc_iceberg_changed_by_keys(const struct lc_iceberg_deletes *deletes, const struct lc_iceberg_file *data);

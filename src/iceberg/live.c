@@ -152,3 +152,171 @@ lcdc_status lc_iceberg_data_live(struct lc_iceberg_table *table, const struct lc
             LC_TRY(lc_iceberg_manifest_visit(table, &list->manifests[i], collect, &collector, err));
     return sort_files(out, err);
 }
+
+/* ---- the cache ---- */
+
+struct lc_iceberg_cached {
+    char *path;
+    struct lc_arena arena;
+    struct lc_iceberg_files files;
+    bool is_needed;
+};
+
+static void cached_free(struct lc_iceberg_cached *cached)
+{
+    if (!cached)
+        return;
+    lc_free(cached->path);
+    lc_iceberg_files_done(&cached->files);
+    lc_arena_done(&cached->arena);
+    lc_free(cached);
+}
+LC_DEFINE_CLEANUP(struct lc_iceberg_cached *, cached_free)
+
+void lc_iceberg_cache_done(struct lc_iceberg_cache *cache)
+{
+    for (size_t i = 0; i < cache->n; i++)
+        cached_free(cache->items[i]);
+    lc_free(cache->items);
+    *cache = (struct lc_iceberg_cache){.max = cache->max};
+}
+
+/* Where a path is, or would be. */
+static size_t cache_place(const struct lc_iceberg_cache *cache, const char *path)
+{
+    size_t low = 0, high = cache->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(cache->items[middle]->path, path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct lc_iceberg_cached *cache_find(const struct lc_iceberg_cache *cache, const char *path)
+{
+    size_t at = cache_place(cache, path);
+    return at < cache->n && strcmp(cache->items[at]->path, path) == 0 ? cache->items[at] : NULL;
+}
+
+static size_t bytes_of(const struct lc_iceberg_cached *cached)
+{
+    return cached->arena.bytes + cached->files.cap * sizeof(*cached->files.items);
+}
+
+static void mark_needed(struct lc_iceberg_cache *cache, const struct lc_iceberg_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        struct lc_iceberg_cached *cached = cache_find(cache, list->manifests[i].path);
+        if (cached)
+            cached->is_needed = true;
+    }
+}
+
+void lc_iceberg_cache_trim(struct lc_iceberg_cache *cache, const struct lc_iceberg_list *a,
+                           const struct lc_iceberg_list *b)
+{
+    size_t kept = 0;
+    mark_needed(cache, a);
+    mark_needed(cache, b);
+    for (size_t i = 0; i < cache->n; i++) {
+        struct lc_iceberg_cached *cached = cache->items[i];
+        if (cached->is_needed) {
+            cached->is_needed = false;
+            cache->items[kept++] = cached;
+        } else {
+            cache->bytes -= bytes_of(cached);
+            cached_free(cached);
+        }
+    }
+    cache->n = kept;
+}
+
+static lcdc_status cache_load(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
+                              const struct lc_iceberg_manifest *manifest, struct lc_iceberg_cached **out,
+                              lcdc_error **err)
+{
+    LC_CLEANUP(cached_freep) struct lc_iceberg_cached *cached = lc_calloc(1, sizeof(*cached));
+    LC_TRY_ALLOC(cached);
+    struct collector collector = {.arena = &cached->arena, .into = &cached->files, .all_stats = true};
+    cached->path = lc_strdup(manifest->path);
+    LC_TRY_ALLOC(cached->path);
+    LC_TRY(lc_iceberg_manifest_visit(table, manifest, collect, &collector, err));
+    if (cache->n == cache->cap) {
+        size_t cap = cache->cap ? cache->cap * 2 : 16;
+        struct lc_iceberg_cached **items = lc_realloc(cache->items, cap, sizeof(struct lc_iceberg_cached *));
+        LC_TRY_ALLOC(items);
+        cache->items = items;
+        cache->cap = cap;
+    }
+    size_t at = cache_place(cache, cached->path);
+    memmove(cache->items + at + 1, cache->items + at, (cache->n - at) * sizeof(struct lc_iceberg_cached *));
+    cache->n++;
+    cache->bytes += bytes_of(cached);
+    *out = cache->items[at] = lc_steal(cached);
+    return LCDC_OK;
+}
+
+lcdc_status lc_iceberg_deletes_live(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
+                                    const struct lc_iceberg_list *list, struct lc_arena *arena, size_t *n_out,
+                                    const struct lc_iceberg_file **out, lcdc_error **err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct lc_iceberg_manifest *manifest = &list->manifests[i];
+        if (!manifest->is_deletes)
+            continue;
+        struct lc_iceberg_cached *cached = cache_find(cache, manifest->path);
+        if (!cached)
+            LC_TRY(cache_load(table, cache, manifest, &cached, err));
+        n += cached->files.n;
+    }
+    struct lc_iceberg_file *files = lc_arena_array(arena, n, sizeof(*files));
+    LC_TRY_ALLOC(files);
+    *n_out = n;
+    *out = files;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct lc_iceberg_cached *cached = list->manifests[i].is_deletes
+                                                     ? cache_find(cache, list->manifests[i].path)
+                                                     : NULL;
+        for (size_t k = 0; cached && k < cached->files.n; k++)
+            *files++ = cached->files.items[k];
+    }
+    return LCDC_OK;
+}
+
+lcdc_status lc_iceberg_data_visit(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
+                                  const struct lc_iceberg_list *list, lc_iceberg_visit visit, void *context,
+                                  lcdc_error **err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const struct lc_iceberg_manifest *manifest = &list->manifests[i];
+        if (manifest->is_deletes)
+            continue;
+        struct lc_iceberg_cached *cached = cache_find(cache, manifest->path);
+        if (!cached && cache->bytes < cache->max)
+            LC_TRY(cache_load(table, cache, manifest, &cached, err));
+        if (!cached)
+            LC_TRY(lc_iceberg_manifest_visit(table, manifest, visit, context, err));
+        for (size_t k = 0; cached && k < cached->files.n; k++)
+            LC_TRY(visit(context, &cached->files.items[k], err));
+    }
+    return LCDC_OK;
+}
+
+bool lc_iceberg_same_deletes(const struct lc_iceberg_list *a, const struct lc_iceberg_list *b)
+{
+    size_t i = 0, k = 0;
+    for (;;) {
+        while (i < a->n && !a->manifests[i].is_deletes)
+            i++;
+        while (k < b->n && !b->manifests[k].is_deletes)
+            k++;
+        if (i == a->n || k == b->n)
+            return i == a->n && k == b->n;
+        if (strcmp(a->manifests[i++].path, b->manifests[k++].path) != 0)
+            return false;
+    }
+}

@@ -41,4 +41,29 @@ lcdc_status lc_iceberg_data_added(struct lc_iceberg_table *table, const struct l
 lcdc_status lc_iceberg_data_live(struct lc_iceberg_table *table, const struct lc_iceberg_list *list,
                                  struct lc_arena *arena, struct lc_iceberg_files *out, lcdc_error **err);
 
+/* ---- manifests that one snapshot after the other asks for ---- */
+
+/** Entries of manifests as they were read. Those of deletes are always kept, those of data while there is room. */
+struct lc_iceberg_cache {
+    size_t n, cap;
+    struct lc_iceberg_cached **items; /* sorted by path */
+    size_t bytes, max;                /* of all entries; data is not kept past `max` */
+};
+void lc_iceberg_cache_done(struct lc_iceberg_cache *cache);
+/** Forgets what neither list names. What was handed out before may be gone. */
+void lc_iceberg_cache_trim(struct lc_iceberg_cache *cache, const struct lc_iceberg_list *a,
+                           const struct lc_iceberg_list *b);
+
+/** The live delete files of a snapshot: an array in `arena` whose insides live in the cache. */
+lcdc_status lc_iceberg_deletes_live(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
+                                    const struct lc_iceberg_list *list, struct lc_arena *arena, size_t *n_out,
+                                    const struct lc_iceberg_file **out, lcdc_error **err);
+/** Visits every data file of a snapshot. */
+lcdc_status lc_iceberg_data_visit(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
+                                  const struct lc_iceberg_list *list, lc_iceberg_visit visit, void *context,
+                                  lcdc_error **err);
+
+/** True when both lists name the same manifests of deletes. */
+bool lc_iceberg_same_deletes(const struct lc_iceberg_list *a, const struct lc_iceberg_list *b);
+
 #endif

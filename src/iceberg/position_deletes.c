@@ -185,7 +185,7 @@ static lcdc_status load(struct lc_iceberg_positions *self, const struct lc_icebe
 lcdc_status lc_iceberg_positions_add(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file,
                                      const char *data_path, struct lc_bitmap *into, lcdc_error **err)
 {
-    const struct loaded *loaded;
+    const struct loaded *loaded = NULL;
     LC_TRY(load(positions, file, &loaded, err));
     for (size_t i = 0; i < loaded->n; i++)
         if (strcmp(loaded->items[i].path, data_path) == 0)

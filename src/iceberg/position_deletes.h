@@ -13,8 +13,8 @@
 
 struct lc_iceberg_positions;
 
-lcdc_status lc_iceberg_positions_new(struct lc_storage *storage, const struct lc_path_map *path_map, int64_t memory_limit,
-                                     struct lc_iceberg_positions **out, lcdc_error **err);
+lcdc_status lc_iceberg_positions_new(struct lc_storage *storage, const struct lc_path_map *path_map,
+                                     int64_t memory_limit, struct lc_iceberg_positions **out, lcdc_error **err);
 void lc_iceberg_positions_free(struct lc_iceberg_positions *positions);
 
 /** Adds to `into` the positions of `data_path` (normal form) that the delete file names. */
@@ -22,7 +22,7 @@ lcdc_status lc_iceberg_positions_add(struct lc_iceberg_positions *positions, con
                                      const char *data_path, struct lc_bitmap *into, lcdc_error **err);
 
 /** A deletion vector's positions; *out is the caller's. */
-lcdc_status lc_iceberg_vector_read(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file, struct lc_bitmap **out,
-                                   lcdc_error **err);
+lcdc_status lc_iceberg_vector_read(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file,
+                                   struct lc_bitmap **out, lcdc_error **err);
 
 #endif
