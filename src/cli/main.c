@@ -3,9 +3,11 @@
  * main.c - the commands there are, and the way into them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cmd.h"
 
@@ -164,8 +166,19 @@ static int flush_output(int status)
                        strerror_r(errno, text, sizeof(text)));
 }
 
+/* A standard stream that was closed must not become a table's file; what is written to it still fails. */
+static bool fill_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!fill_standard_streams())
+        return LCDC_IO;
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, NULL); /* a write to it then says EPIPE */
     return flush_output(run_words(argc, argv));
