@@ -117,7 +117,7 @@ def same_rows(got, want, loose=False):
 def labels_are_free(table, q):
     """Where only the net effect can be held against the truth. A net read without a declared identity may use row ids."""
     if q.net:
-        return not q.identity and any(v.method == "ids" for v in table.versions[q.first:q.last + 1])
+        return not q.identity and any(v.props.get("delta.enableRowTracking") == "true" for v in table.versions[q.first:q.last + 1])
     return table.loose(q.first, q.last)
 
 
