@@ -32,9 +32,9 @@ demo: release
 
 # every test; check-fast leaves out those that start Spark or take minutes
 check: dev release
-	scripts/run_tests.sh dev release
+	scripts/run_tests.sh dev release -- -j $(JOBS)
 check-fast: dev release
-	scripts/run_tests.sh dev release -- -LE "spark|slow"
+	scripts/run_tests.sh dev release -- -j $(JOBS) -LE "spark|slow"
 
 tsan: deps-test
 	cmake --preset tsan
