@@ -12,16 +12,16 @@ static lcdc_status look(struct lc_stage *stage, struct lc_change_batch *batch, c
 {
     for (int64_t i = 0; known && i < batch->n; i++) {
         lcdc_op op = lc_change_op(batch, i);
-        if (op != LCDC_OP_DELETE && op != LCDC_OP_INSERT)
+        if (op == LCDC_OP_UPDATE_BEFORE)
             continue;
         LC_TRY(lc_group_find(&stage->pairs.map, keys[i], op == LCDC_OP_DELETE, &groups[i], err));
         if (groups[i] == LC_NO_GROUP)
             continue;
         struct lc_pair_group *group = &stage->pairs.map.groups[groups[i]];
-        hold[i] = 1;
+        hold[i] = 1; /* an after-half whose identity was deleted as well must not overtake the delete */
         if (op == LCDC_OP_DELETE)
             group->left++;
-        else
+        else if (op == LCDC_OP_INSERT)
             group->right++;
     }
     return LCDC_OK;
@@ -31,13 +31,13 @@ static lcdc_status resolve(struct lc_stage *stage, lcdc_error **err)
 {
     struct lc_pairs *pairs = &stage->pairs;
     for (int side = 0; side < 2; side++) {
-        lcdc_op plain = side == 0 ? LCDC_OP_DELETE : LCDC_OP_INSERT;
         for (uint32_t r = 0; r < pairs->n_rows; r++) {
             const struct lc_pair_group *group = &pairs->map.groups[pairs->rows[r].group];
-            if (pairs->rows[r].op != plain)
+            lcdc_op op = (lcdc_op)pairs->rows[r].op;
+            if ((op == LCDC_OP_DELETE) != (side == 0))
                 continue;
-            bool paired = group->left == 1 && group->right == 1;
-            lcdc_op op = !paired ? plain : side == 0 ? LCDC_OP_UPDATE_BEFORE : LCDC_OP_UPDATE_AFTER;
+            if (op != LCDC_OP_UPDATE_AFTER && group->left == 1 && group->right == 1)
+                op = side == 0 ? LCDC_OP_UPDATE_BEFORE : LCDC_OP_UPDATE_AFTER;
             LC_TRY(lc_pairs_put(pairs, r, LC_NO_ROW, op, err));
         }
     }

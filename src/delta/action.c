@@ -93,6 +93,8 @@ static lcdc_status copy_text(struct lc_arena *arena, const struct json_t *object
 static lcdc_status parse_pairs(const struct json_t *map, struct lc_arena *arena, size_t *n, const struct lc_delta_pair **out,
                                const char *action, lcdc_error **err)
 {
+    if (map && !lc_json_is_object(map))
+        return bad(err, action, "a map of texts is of another kind");
     *n = lc_json_count(map);
     struct lc_delta_pair *pairs = lc_arena_array(arena, *n, sizeof(*pairs));
     LC_TRY_ALLOC(pairs);
@@ -115,6 +117,8 @@ static lcdc_status parse_pairs(const struct json_t *map, struct lc_arena *arena,
 static lcdc_status parse_texts(const struct json_t *array, struct lc_arena *arena, size_t *n, const struct lc_str **out,
                                const char *action, lcdc_error **err)
 {
+    if (array && !lc_json_is_array(array))
+        return bad(err, action, "a list of texts is of another kind");
     *n = lc_json_count(array);
     struct lc_str *texts = lc_arena_array(arena, *n, sizeof(*texts));
     LC_TRY_ALLOC(texts);

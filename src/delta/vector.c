@@ -62,6 +62,15 @@ static lcdc_status read_inline(const struct lc_delta_vector *vector, struct lc_b
     return lc_bitmap_parse(bytes, (size_t)vector->size, vector->cardinality, out, err);
 }
 
+static lcdc_status check_version(const char *url, struct lc_storage *storage, lcdc_error **err)
+{
+    LC_BUF struct lc_buf byte = {.max = 1};
+    LC_TRY(lc_storage_read_range(storage, url, 0, 1, &byte, err));
+    if (byte.p[0] != 1)
+        return lc_fail(err, LC_R_BITMAP_BAD, "the file is of format version %d, version 1 is known", (unsigned char)byte.p[0]);
+    return LCDC_OK;
+}
+
 static lcdc_status read_file(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage, struct lc_bitmap **out,
                              lcdc_error **err)
 {
@@ -69,6 +78,7 @@ static lcdc_status read_file(const struct lc_delta_vector *vector, const char *u
     lc_buf_init(&bytes, MAX_VECTOR);
     if (vector->size > MAX_VECTOR - FRAME)
         return lc_fail(err, LC_R_LIMIT, "the deletion vector is %" PRId64 " bytes long, the limit is %d", vector->size, MAX_VECTOR - FRAME);
+    LC_TRY(check_version(url, storage, err));
     LC_TRY(lc_storage_read_range(storage, url, vector->offset, vector->size + FRAME, &bytes, err));
     const uint8_t *p = (const uint8_t *)bytes.p;
     int64_t size = (int64_t)((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]);

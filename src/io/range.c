@@ -51,6 +51,17 @@ static bool all_above(const struct lc_range *range, const struct lc_column_stats
     return order > 0 || (order == 0 && range->high_open);
 }
 
+/* Every single value that is wanted lies outside the bounds. */
+static bool no_point_inside(const struct lc_range *range, const struct lc_column_stats *stats)
+{
+    for (size_t i = 0; i < range->n_points; i++) {
+        struct lc_range point = {.low = &range->points[i], .high = &range->points[i]};
+        if (!range->points[i].is_null && !all_below(&point, stats) && !all_above(&point, stats))
+            return false;
+    }
+    return range->n_points > 0;
+}
+
 bool lc_range_excludes(const struct lc_range *range, const struct lc_column_stats *stats)
 {
     if ((range->may_be_null || range->only_null) && stats->null_count != 0)
@@ -59,5 +70,5 @@ bool lc_range_excludes(const struct lc_range *range, const struct lc_column_stat
         return true;
     if (stats->row_count >= 0 && stats->null_count == stats->row_count)
         return true;
-    return all_below(range, stats) || all_above(range, stats);
+    return all_below(range, stats) || all_above(range, stats) || no_point_inside(range, stats);
 }

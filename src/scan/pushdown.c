@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only conjuncts that are one interval of one column become ranges; the rest of the filter is evaluated on rows. An OR
- * of equalities over one column and an IN list become the interval from their least to their greatest value.
+ * Only conjuncts that are one interval of one column, or a list of its values, become ranges; the rest of the filter is
+ * evaluated on rows.
  */
 #include "scan/pushdown.h"
 
@@ -79,6 +79,8 @@ static bool in_range(const struct lc_expr *e, struct lc_range *out)
         if (!out->high || lc_value_compare(v, out->high) > 0)
             out->high = v;
     }
+    out->n_points = e->n_values; /* nulls among them are skipped there too */
+    out->points = e->values;
     return out->low != NULL;
 }
 

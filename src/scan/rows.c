@@ -84,6 +84,32 @@ static lcdc_status check_positions(const struct lc_rows *rows, const struct lc_b
     return LCDC_OK;
 }
 
+static bool is_constant(const struct lc_data_file *file, const struct lc_field *column)
+{
+    for (size_t i = 0; i < file->n_constants; i++)
+        if (lc_same_column(file->constants[i].field, column))
+            return true;
+    return false;
+}
+
+/* A damaged footer can take a column away without a trace; the table's own statistics still know that it had values. */
+static lcdc_status check_missing_columns(const struct lc_rows *rows, lcdc_error **err)
+{
+    const struct lc_data_file *file = rows->set->file;
+    for (size_t i = 0; file->stats && i < rows->read.n_children; i++) {
+        const struct lc_field *column = &rows->read.children[i];
+        LC_ARENA struct lc_arena arena = {0};
+        struct lc_column_stats stats = {.null_count = -1};
+        if (lc_parquet_has(rows->file, column, rows->context->match) || is_constant(file, column) ||
+            lc_type_is_nested(column->type.kind) || !file->stats(file, column, &arena, &stats))
+            continue;
+        if (stats.null_count >= 0 && file->rows >= 0 && stats.null_count < file->rows)
+            return lc_fail(err, LC_R_PARQUET_BAD, "%s has no column '%s', the table's statistics say that it holds values there", file->path,
+                           column->physical);
+    }
+    return LCDC_OK;
+}
+
 static lcdc_status open_scan(struct lc_rows *rows, lcdc_error **err)
 {
     const struct lc_data_file *file = rows->set->file;
@@ -134,6 +160,7 @@ static lcdc_status open_all(struct lc_rows *rows, lcdc_error **err)
                        (long long)lc_parquet_rows(rows->file), (long long)set->file->rows);
     LC_TRY(check_positions(rows, set->include, err));
     LC_TRY(check_positions(rows, set->exclude, err));
+    LC_TRY(check_missing_columns(rows, err));
     return open_scan(rows, err);
 }
 

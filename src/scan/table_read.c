@@ -165,10 +165,11 @@ static lcdc_status check_all(struct lc_table_read *self, const struct lc_shape *
                 *err = lc_steal(problem);
             return status;
         }
-        bad = last;
         good_from = -1;
-        if (!found)
+        if (!found) {
+            bad = last;
             found = lc_steal(problem);
+        }
     }
     if (!found)
         return LCDC_OK;
