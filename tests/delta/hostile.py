@@ -409,7 +409,8 @@ def test_vector_files_that_lie(d):
     def damage(t, change):
         (name,) = [n for n in os.listdir(t.root) if n.endswith(".bin")]
         data = bytearray(open(os.path.join(t.root, name), "rb").read())
-        data = change(data) or data
+        changed = change(data)
+        data = data if changed is None else changed
         open(os.path.join(t.root, name), "wb").write(data)
     def put(at, value):
         return lambda b: b.__setitem__(at, value)
