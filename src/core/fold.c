@@ -5,12 +5,29 @@
  * Halves pair on (commit, identity), one to one, in order. A half without a partner passes through as it is: the filter
  * may have taken the other one. Rows that share an identity with a held half wait with it, so that their order stays.
  */
+#include <inttypes.h>
+
 #include "core/stage.h"
+
+/* Without an identity and without row ids nothing says which halves belong together. */
+static lcdc_status refuse_unknown(const struct lc_change_batch *batch, lcdc_error **err)
+{
+    for (int64_t i = 0; i < batch->n; i++) {
+        lcdc_op op = lc_change_op(batch, i);
+        if (op == LCDC_OP_UPDATE_BEFORE || op == LCDC_OP_UPDATE_AFTER)
+            return lc_fail(err, LC_R_IDENTITY_NEEDED,
+                           "fold: the updates of commit %" PRId64 " carry no row ids, name the columns that tell rows apart with --identity",
+                           batch->snapshot);
+    }
+    return LCDC_OK;
+}
 
 static lcdc_status look(struct lc_stage *stage, struct lc_change_batch *batch, const struct lc_hash *keys, bool known,
                         uint8_t *hold, uint32_t *groups, lcdc_error **err)
 {
-    for (int64_t i = 0; known && i < batch->n; i++) {
+    if (!known)
+        return refuse_unknown(batch, err);
+    for (int64_t i = 0; i < batch->n; i++) {
         lcdc_op op = lc_change_op(batch, i);
         if (op == LCDC_OP_DELETE)
             continue;
