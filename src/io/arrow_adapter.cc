@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arrow_adapter.cc - Arrow and Parquet C++ behind io/parquet.h, io/arrow_ipc.h and lc_storage_arrow(): the only C++ file.
+ * arrow_adapter.cc - Arrow and Parquet C++ behind io/parquet.h, io/arrow_ipc.h and lc_storage_arrow(): the only C++
+ * file.
  *
  * The one idea: inside, everything fails by exception; guard() stands at every exported function and turns whatever
  * comes into a status and one message that names the file. No exception and no C++ type passes it.
@@ -17,7 +18,7 @@
  *   nested columns everything else, through parquet::arrow
  *   statistics     row groups and pages that cannot hold a wanted row
  *   scan           rows selected, read and handed out
- *   reader, writer, IPC, storage   the exported functions
+ *   reader, writers, IPC, storage   the exported functions
  *
  * It must not know what a table is.
  */
@@ -77,15 +78,17 @@ extern "C" {
 namespace ar = ::arrow;
 namespace pq = ::parquet;
 
-namespace {
+namespace
+{
 
 constexpr int64_t kDefaultBatchRows = 8192;
 constexpr int64_t kDefaultMemory = INT64_C(128) << 20;
-constexpr int64_t kMemoryPerLeaf = INT64_C(2) << 20;     /* a page and a dictionary, for tables with many columns */
+constexpr int64_t kMemoryPerLeaf = INT64_C(2) << 20; /* a page and a dictionary, for tables with many columns */
 constexpr int64_t kFooterMemory = INT64_C(256) << 20;
 constexpr int64_t kIpcMemory = INT64_C(1) << 30;
-constexpr int64_t kLocalWindow = INT64_C(64) << 10;      /* bytes a column reads at once */
+constexpr int64_t kLocalWindow = INT64_C(64) << 10; /* bytes a column reads at once */
 constexpr int64_t kRemoteWindow = INT64_C(1) << 20;
+constexpr int64_t kLeastWindow = INT64_C(16) << 10; /* what Arrow looks at to find a page header */
 constexpr int32_t kThriftStringLimit = 16 << 20;
 constexpr int32_t kThriftContainerLimit = 500 * 1000;
 constexpr int64_t kMicrosPerDay = INT64_C(86400000000);
@@ -233,7 +236,7 @@ ar::MemoryPool *base_pool()
  */
 class Pool final : public ar::MemoryPool
 {
-public:
+  public:
     explicit Pool(int64_t cap) : cap_(cap)
     {
     }
@@ -304,7 +307,7 @@ public:
             delete this;
     }
 
-private:
+  private:
     ~Pool() override = default;
 
     bool reserve(int64_t size)
@@ -341,7 +344,9 @@ using PoolOwner = std::unique_ptr<Pool, PoolLeave>;
 /* A file of any storage as Arrow reads it. Keeps the storage's own error, which Arrow would flatten to text. */
 class StorageFile final : public ar::io::RandomAccessFile
 {
-public:
+  public:
+    using ar::io::RandomAccessFile::ReadAt;
+
     StorageFile(struct lc_file *take_file, Pool *pool) : file_(take_file), size_(lc_file_size(take_file)), pool_(pool)
     {
         set_mode(ar::io::FileMode::READ);
@@ -370,45 +375,30 @@ public:
         status_ = status;
         return ar::Status::IOError("the storage failed");
     }
-    ar::Result<int64_t> ReadAt(int64_t position, int64_t n, bool allow_short, void *out) override
-    {
-        ARROW_ASSIGN_OR_RAISE(int64_t got, ReadAt(position, n, out));
-        if (got < n && !allow_short)
-            return ar::Status::IOError("the file ends early");
-        return got;
-    }
     ar::Result<std::shared_ptr<ar::Buffer>> ReadAt(int64_t position, int64_t n) override
     {
-        return ReadAt(position, n, true);
-    }
-    ar::Result<std::shared_ptr<ar::Buffer>> ReadAt(int64_t position, int64_t n, bool allow_short) override
-    {
-        int64_t there = std::min(n, std::max<int64_t>(size_ - position, 0)); /* no allocation follows a false length */
-        ARROW_ASSIGN_OR_RAISE(auto buffer, ar::AllocateResizableBuffer(std::max<int64_t>(there, 0), pool_));
-        ARROW_ASSIGN_OR_RAISE(int64_t got, ReadAt(position, n, allow_short, buffer->mutable_data()));
-        ARROW_RETURN_NOT_OK(buffer->Resize(got, false));
+        n = std::min(n, std::max<int64_t>(size_ - position, 0)); /* no allocation follows a false length */
+        ARROW_ASSIGN_OR_RAISE(auto buffer, ar::AllocateBuffer(std::max<int64_t>(n, 0), pool_));
+        ARROW_RETURN_NOT_OK(ReadAt(position, n, buffer->mutable_data()));
         return std::shared_ptr<ar::Buffer>(std::move(buffer));
     }
-    ar::Result<int64_t> Read(int64_t n, void *out) override
+
+    /* Nobody reads from where another stopped. */
+    ar::Result<int64_t> Read(int64_t, void *) override
     {
-        ARROW_ASSIGN_OR_RAISE(int64_t got, ReadAt(at_, n, out));
-        at_ += got;
-        return got;
+        return ar::Status::NotImplemented("a file without a place of its own");
     }
-    ar::Result<std::shared_ptr<ar::Buffer>> Read(int64_t n) override
+    ar::Result<std::shared_ptr<ar::Buffer>> Read(int64_t) override
     {
-        ARROW_ASSIGN_OR_RAISE(auto buffer, ReadAt(at_, n));
-        at_ += buffer->size();
-        return buffer;
+        return ar::Status::NotImplemented("a file without a place of its own");
     }
-    ar::Status Seek(int64_t position) override
+    ar::Status Seek(int64_t) override
     {
-        at_ = position;
-        return ar::Status::OK();
+        return ar::Status::NotImplemented("a file without a place of its own");
     }
     ar::Result<int64_t> Tell() const override
     {
-        return at_;
+        return 0;
     }
     ar::Status Close() override
     {
@@ -429,11 +419,10 @@ public:
         return *status != LCDC_OK;
     }
 
-private:
+  private:
     struct lc_file *const file_;
     const int64_t size_;
     Pool *const pool_;
-    int64_t at_ = 0;
     std::mutex mutex_;
     lcdc_error *error_ = nullptr;
     lcdc_status status_ = LCDC_OK;
@@ -450,7 +439,7 @@ bool take_error(StorageFile *file, lcdc_error **out, lcdc_status *status)
  */
 class PageStream final : public ar::io::InputStream
 {
-public:
+  public:
     PageStream(std::shared_ptr<ar::io::RandomAccessFile> file, int64_t offset, int64_t n, int64_t window, Pool *pool)
         : file_(std::move(file)), at_(offset), end_(offset + n), window_(window)
     {
@@ -522,7 +511,7 @@ public:
         return false;
     }
 
-private:
+  private:
     void skip(int64_t n)
     {
         int64_t kept = std::min(n, last_ - first_);
@@ -556,7 +545,7 @@ private:
 /* Bytes on their way to an lc_write_fn. */
 class CallbackStream final : public ar::io::OutputStream
 {
-public:
+  public:
     CallbackStream(lc_write_fn write, void *context) : write_(write), context_(context)
     {
         set_mode(ar::io::FileMode::WRITE);
@@ -595,7 +584,7 @@ public:
         is_open_ = false;
     }
 
-private:
+  private:
     const lc_write_fn write_;
     void *const context_;
     int64_t at_ = 0;
@@ -619,149 +608,110 @@ std::string type_text(const struct lc_field &field)
 }
 
 /* The Arrow type of a field, as base/arrow.h lays it out. */
-Type arrow_type(const struct lc_field &field)
+Type arrow_type(const struct lc_field &field, lcdc_error **err)
 {
-    switch (field.type.kind) {
-    case LC_TYPE_NULL:
-        return ar::null();
-    case LC_TYPE_BOOL:
-        return ar::boolean();
-    case LC_TYPE_INT8:
-        return ar::int8();
-    case LC_TYPE_INT16:
-        return ar::int16();
-    case LC_TYPE_INT32:
-        return ar::int32();
-    case LC_TYPE_INT64:
-        return ar::int64();
-    case LC_TYPE_FLOAT:
-        return ar::float32();
-    case LC_TYPE_DOUBLE:
-        return ar::float64();
-    case LC_TYPE_DECIMAL:
-        return take(ar::Decimal128Type::Make(field.type.precision, field.type.scale));
-    case LC_TYPE_DATE:
-        return ar::date32();
-    case LC_TYPE_TIME:
-        return ar::time64(ar::TimeUnit::MICRO);
-    case LC_TYPE_TIMESTAMP_TZ:
-        return ar::timestamp(ar::TimeUnit::MICRO, "UTC");
-    case LC_TYPE_TIMESTAMP:
-        return ar::timestamp(ar::TimeUnit::MICRO);
-    case LC_TYPE_TIMESTAMP_NS_TZ:
-        return ar::timestamp(ar::TimeUnit::NANO, "UTC");
-    case LC_TYPE_TIMESTAMP_NS:
-        return ar::timestamp(ar::TimeUnit::NANO);
-    case LC_TYPE_STRING:
-        return ar::utf8();
-    case LC_TYPE_BINARY:
-        return ar::binary();
-    case LC_TYPE_FIXED:
-        return ar::fixed_size_binary(field.type.length);
-    case LC_TYPE_UUID:
-        return ar::fixed_size_binary(16);
-    case LC_TYPE_STRUCT: {
-        ar::FieldVector fields;
-        for (size_t i = 0; i < field.n_children; i++)
-            fields.push_back(ar::field(field.children[i].name ? field.children[i].name : "",
-                                       arrow_type(field.children[i])));
-        return ar::struct_(fields);
-    }
-    case LC_TYPE_LIST:
-        return ar::list(ar::field("element", arrow_type(field.children[0])));
-    case LC_TYPE_MAP:
-        return std::make_shared<ar::MapType>(ar::field("key", arrow_type(field.children[0]), false),
-                                             ar::field("value", arrow_type(field.children[1])));
-    case LC_TYPE_COUNT:
-        break;
-    }
-    fail(LC_R_INTERNAL, "a field of unknown type %d", static_cast<int>(field.type.kind));
+    struct ArrowSchema schema = {};
+    reported(lc_schema_from_field(&field, &schema, err));
+    return take(ar::ImportType(&schema));
 }
 
-/* The other way, for a file's own schema. False for what no table has. */
-bool leaf_type(const ar::DataType &type, bool is_int96, struct lc_type *out)
+std::shared_ptr<ar::Field> normal_field(const std::shared_ptr<ar::Field> &field, bool keeps_nanos, int depth);
+
+/* The layout of base/types.def that holds a type's values; refused when there is none. */
+Type normal_type(const ar::DataType &type, const std::string &name, bool keeps_nanos, int depth)
 {
-    *out = lc_type{};
+    if (depth > LC_MAX_DEPTH)
+        fail(LC_R_SCHEMA_BAD, "column %s is nested deeper than %d levels", name.c_str(), LC_MAX_DEPTH);
+    auto child = [&](int i) { return normal_field(type.field(i), keeps_nanos, depth + 1); };
+    auto inner = [&](const Type &of) { return normal_type(*of, name, keeps_nanos, depth + 1); };
     switch (type.id()) {
     case ar::Type::NA:
-        out->kind = LC_TYPE_NULL;
-        return true;
     case ar::Type::BOOL:
-        out->kind = LC_TYPE_BOOL;
-        return true;
     case ar::Type::INT8:
-        out->kind = LC_TYPE_INT8;
-        return true;
     case ar::Type::INT16:
-    case ar::Type::UINT8:
-        out->kind = LC_TYPE_INT16;
-        return true;
     case ar::Type::INT32:
-    case ar::Type::UINT16:
-        out->kind = LC_TYPE_INT32;
-        return true;
     case ar::Type::INT64:
-    case ar::Type::UINT32:
-        out->kind = LC_TYPE_INT64;
-        return true;
-    case ar::Type::UINT64:
-        out->kind = LC_TYPE_DECIMAL;
-        out->precision = 20;
-        return true;
     case ar::Type::FLOAT:
-        out->kind = LC_TYPE_FLOAT;
-        return true;
     case ar::Type::DOUBLE:
-        out->kind = LC_TYPE_DOUBLE;
-        return true;
-    case ar::Type::DECIMAL128:
-        out->kind = LC_TYPE_DECIMAL;
-        out->precision = static_cast<const ar::Decimal128Type &>(type).precision();
-        out->scale = static_cast<const ar::Decimal128Type &>(type).scale();
-        return out->scale >= 0 && out->scale <= out->precision;
     case ar::Type::DATE32:
-        out->kind = LC_TYPE_DATE;
-        return true;
+    case ar::Type::DECIMAL128:
+    case ar::Type::STRING:
+    case ar::Type::BINARY:
+    case ar::Type::FIXED_SIZE_BINARY:
+        return type.GetSharedPtr();
+    case ar::Type::UINT8:
+        return ar::int16();
+    case ar::Type::UINT16:
+        return ar::int32();
+    case ar::Type::UINT32:
+        return ar::int64();
+    case ar::Type::UINT64:
+        return ar::decimal128(20, 0);
+    case ar::Type::DATE64:
+        return ar::date32();
     case ar::Type::TIME32:
     case ar::Type::TIME64:
-        out->kind = LC_TYPE_TIME;
-        return true;
+        return ar::time64(ar::TimeUnit::MICRO);
     case ar::Type::TIMESTAMP: {
         const auto &timestamp = static_cast<const ar::TimestampType &>(type);
-        bool has_zone = is_int96 || !timestamp.timezone().empty();
-        if (timestamp.unit() == ar::TimeUnit::NANO)
-            out->kind = has_zone ? LC_TYPE_TIMESTAMP_NS_TZ : LC_TYPE_TIMESTAMP_NS;
-        else
-            out->kind = has_zone ? LC_TYPE_TIMESTAMP_TZ : LC_TYPE_TIMESTAMP;
-        return true;
+        bool is_nano = keeps_nanos && timestamp.unit() == ar::TimeUnit::NANO;
+        return ar::timestamp(is_nano ? ar::TimeUnit::NANO : ar::TimeUnit::MICRO,
+                             timestamp.timezone().empty() ? "" : "UTC");
     }
-    case ar::Type::STRING:
-        out->kind = LC_TYPE_STRING;
-        return true;
-    case ar::Type::BINARY:
-        out->kind = LC_TYPE_BINARY;
-        return true;
-    case ar::Type::FIXED_SIZE_BINARY:
-        out->kind = LC_TYPE_FIXED;
-        out->length = static_cast<const ar::FixedSizeBinaryType &>(type).byte_width();
-        return true;
+    case ar::Type::DECIMAL32:
+    case ar::Type::DECIMAL64: {
+        const auto &decimal = static_cast<const ar::DecimalType &>(type);
+        return ar::decimal128(decimal.precision(), decimal.scale());
+    }
+    case ar::Type::LARGE_STRING:
+    case ar::Type::STRING_VIEW:
+        return ar::utf8();
+    case ar::Type::LARGE_BINARY:
+    case ar::Type::BINARY_VIEW:
+        return ar::binary();
+    case ar::Type::DICTIONARY:
+        return inner(static_cast<const ar::DictionaryType &>(type).value_type());
+    case ar::Type::EXTENSION:
+        return inner(static_cast<const ar::ExtensionType &>(type).storage_type());
+    case ar::Type::LIST:
+    case ar::Type::LARGE_LIST:
+    case ar::Type::FIXED_SIZE_LIST:
+    case ar::Type::LIST_VIEW:
+    case ar::Type::LARGE_LIST_VIEW:
+        return ar::list(child(0));
+    case ar::Type::MAP: {
+        Type entries = inner(type.field(0)->type());
+        return std::make_shared<ar::MapType>(entries->field(0)->WithNullable(false), entries->field(1));
+    }
+    case ar::Type::STRUCT: {
+        ar::FieldVector fields;
+        for (int i = 0; i < type.num_fields(); i++)
+            fields.push_back(child(i));
+        return ar::struct_(fields);
+    }
     default:
-        return false;
+        fail(LC_R_TYPE_UNSUPPORTED, "column %s is of type %s, which no table column has", name.c_str(),
+             type.ToString().c_str());
     }
+}
+
+std::shared_ptr<ar::Field> normal_field(const std::shared_ptr<ar::Field> &field, bool keeps_nanos, int depth)
+{
+    return field->WithType(normal_type(*field->type(), field->name(), keeps_nanos, depth));
 }
 
 /* ======== conversion ======== */
 
 enum class Op {
-    kAsIs,         /* the same bytes under the table's type */
-    kText,         /* the same, once they are known to be UTF-8 */
-    kNulls,        /* a column of nothing */
-    kInteger,      /* another width; every value must fit */
-    kTimes,        /* a finer unit */
-    kFloor,        /* a coarser one, towards minus infinity as Spark reads INT96 and nanoseconds */
-    kDivide,       /* a coarser one, exact */
-    kDouble,       /* integer or float to double */
-    kDecimal,      /* integer or decimal to decimal */
+    kAsIs,    /* the same bytes under the table's type */
+    kText,    /* the same, once they are known to be UTF-8 */
+    kNulls,   /* a column of nothing */
+    kInteger, /* another width; every value must fit */
+    kTimes,   /* a finer unit */
+    kFloor,   /* a coarser one, towards minus infinity as Spark reads INT96 and nanoseconds */
+    kDivide,  /* a coarser one, exact */
+    kDouble,  /* integer or float to double */
+    kDecimal, /* integer or decimal to decimal */
     kFixedToBytes
 };
 
@@ -1265,7 +1215,7 @@ int32_t field_id(const ar::Field &field)
 /* Siblings by name and by id; a name or id that two of them have answers nobody. */
 class Siblings
 {
-public:
+  public:
     static constexpr int kNone = -1, kSeveral = -2;
 
     void add(const ar::Field &field, int at)
@@ -1299,7 +1249,7 @@ public:
         return found;
     }
 
-private:
+  private:
     template <class Map, class Key> static void put(Map &map, const Key &key, int at)
     {
         auto [place, is_new] = map.emplace(key, at);
@@ -1334,17 +1284,17 @@ struct Node {
     const struct lc_value *value = nullptr; /* constant; NULL = null */
     Data cache;                             /* the constant, as long as was needed so far */
     Source source;
-    Step step;          /* leaf */
-    Type source_type;   /* leaf: what the reader delivers */
-    int column = -1;    /* leaf: Parquet column; -1 for arrays */
+    Step step;        /* leaf */
+    Type source_type; /* leaf: what the reader delivers */
+    int column = -1;  /* leaf: Parquet column; -1 for arrays */
     bool is_flat = false;
-    int at = -1;        /* which child of the parent in the file, then which of those that are read */
+    int at = -1; /* which child of the parent in the file, then which of those that are read */
     std::vector<Node> children;
 };
 
 class Resolver
 {
-public:
+  public:
     /* Without a descriptor: an array's type instead of a file's, where every field must be there by name. */
     Resolver(enum lc_match match, bool has_ids, const pq::SchemaDescriptor *descriptor)
         : match_(match), has_ids_(has_ids), descriptor_(descriptor)
@@ -1362,12 +1312,13 @@ public:
         return selected_;
     }
 
-    Node resolve(const struct lc_field &field, const Source *found, const std::string &where, int depth)
+    Node resolve(const struct lc_field &field, const Type &type, const Source *found, const std::string &where,
+                 int depth)
     {
         Node node;
         node.field = &field;
         node.where = where;
-        node.type = arrow_type(field);
+        node.type = type;
         auto constant = constants_.find(&field);
         if (depth > LC_MAX_DEPTH)
             fail(LC_R_SCHEMA_BAD, "column %s is nested deeper than %d levels", where.c_str(), LC_MAX_DEPTH);
@@ -1381,7 +1332,8 @@ public:
     }
 
     /* Children of a struct (the root, too), each found among `siblings`. */
-    std::vector<Node> resolve_children(const struct lc_field &parent, const std::string &where, const Siblings &siblings,
+    std::vector<Node> resolve_children(const struct lc_field &parent, const ar::DataType &type,
+                                       const std::string &where, const Siblings &siblings,
                                        const std::function<Source(int)> &child, bool by_name, int depth)
     {
         std::vector<Node> nodes;
@@ -1396,13 +1348,14 @@ public:
             Source source;
             if (at >= 0)
                 source = child(at);
-            nodes.push_back(resolve(field, at >= 0 ? &source : nullptr, name, depth));
+            nodes.push_back(
+                resolve(field, type.field(static_cast<int>(i))->type(), at >= 0 ? &source : nullptr, name, depth));
             nodes.back().at = at;
         }
         return nodes;
     }
 
-private:
+  private:
     [[noreturn]] static void mismatch(const Node &node, const Source &source)
     {
         fail(LC_R_TYPE_MISMATCH, "column %s is %s in the file, which cannot be read as the table's %s without loss",
@@ -1422,24 +1375,25 @@ private:
             if (found != ar::Type::LIST)
                 mismatch(node, source);
             node.kind = Node::Kind::kList;
-            add_child(node, source.child(0), 0, ".element", depth);
+            add_child(node, *node.type, source.child(0), 0, ".element", depth);
             return;
         case LC_TYPE_MAP:
             if (found != ar::Type::MAP)
                 mismatch(node, source);
             node.kind = Node::Kind::kMap;
-            add_child(node, source.child(0).child(0), 0, ".key", depth);
-            add_child(node, source.child(0).child(1), 1, ".value", depth);
+            for (int i = 0; i < 2; i++)
+                add_child(node, *node.type->field(0)->type(), source.child(0).child(i), i, i ? ".value" : ".key",
+                          depth);
             return;
         default:
             return resolve_leaf(node, source, depth);
         }
     }
 
-    void add_child(Node &node, const Source &source, int at, const char *name, int depth)
+    void add_child(Node &node, const ar::DataType &type, const Source &source, int at, const char *name, int depth)
     {
         node.children.push_back(
-            resolve(node.field->children[at], &source, node.where + name, depth + 1));
+            resolve(node.field->children[at], type.field(at)->type(), &source, node.where + name, depth + 1));
         node.children.back().at = at;
     }
 
@@ -1453,7 +1407,8 @@ private:
             fail(LC_R_PARQUET_UNSUPPORTED, "column %s is a shredded variant", node.where.c_str());
         node.kind = Node::Kind::kStruct;
         node.children = resolve_children(
-            *node.field, node.where, siblings, [&](int i) { return source.child(i); }, is_variant, depth + 1);
+            *node.field, *node.type, node.where, siblings, [&](int i) { return source.child(i); }, is_variant,
+            depth + 1);
         bool has_child = std::any_of(node.children.begin(), node.children.end(),
                                      [](const Node &child) { return child.kind != Node::Kind::kConstant; });
         if (is_variant && !std::all_of(node.children.begin(), node.children.end(),
@@ -1483,7 +1438,8 @@ private:
                 selected_.insert(node.column);
         }
         std::optional<Step> step = plan_leaf(*node.source_type, node.field->type);
-        bool is_nano = node.field->type.kind == LC_TYPE_TIMESTAMP_NS || node.field->type.kind == LC_TYPE_TIMESTAMP_NS_TZ;
+        bool is_nano = node.field->type.kind == LC_TYPE_TIMESTAMP_NS ||
+                       node.field->type.kind == LC_TYPE_TIMESTAMP_NS_TZ;
         if (!step || (is_int96 && is_nano))
             mismatch(node, source);
         node.step = *step;
@@ -1633,12 +1589,12 @@ struct PageCount {
 };
 
 /*
- * Arrow's pages before Snappy was undone, undone here: the system's Snappy is up to twice as fast as the one that Arrow's
- * wheel was built with, and most of a scan's time is spent in it.
+ * Arrow's pages before Snappy was undone, undone here: the system's Snappy is up to twice as fast as the one that
+ * Arrow's wheel was built with, and most of a scan's time is spent in it.
  */
 class SnappyPages final : public pq::PageReader
 {
-public:
+  public:
     SnappyPages(std::unique_ptr<pq::PageReader> packed, Pool *pool)
         : packed_(std::move(packed)), buffer_(take(ar::AllocateResizableBuffer(0, pool)))
     {
@@ -1656,9 +1612,9 @@ public:
         }
         if (page->type() == pq::PageType::DATA_PAGE) {
             const auto &data = static_cast<const pq::DataPageV1 &>(*page);
-            return std::make_shared<pq::DataPageV1>(unpack(page->buffer(), 0, data.uncompressed_size()), data.num_values(),
-                                                    data.encoding(), data.definition_level_encoding(),
-                                                    data.repetition_level_encoding(), data.uncompressed_size());
+            return std::make_shared<pq::DataPageV1>(
+                unpack(page->buffer(), 0, data.uncompressed_size()), data.num_values(), data.encoding(),
+                data.definition_level_encoding(), data.repetition_level_encoding(), data.uncompressed_size());
         }
         const auto &data = static_cast<const pq::DataPageV2 &>(*page);
         if (!data.is_compressed())
@@ -1675,7 +1631,7 @@ public:
         packed_->set_max_page_header_size(size);
     }
 
-private:
+  private:
     /* The first `levels` bytes are not packed. `size` is what the header says, -1 where only Snappy knows. */
     std::shared_ptr<ar::Buffer> unpack(const std::shared_ptr<ar::Buffer> &in, int64_t levels, int64_t size)
     {
@@ -1731,7 +1687,8 @@ struct PageSource {
         if (is_short)
             length += std::min<int64_t>(100, size - start - length);
         count->expected = chunk->num_values();
-        count->stream = std::make_shared<PageStream>(file, start, length, std::min(window, std::max<int64_t>(length, 1)), pool);
+        count->stream = std::make_shared<PageStream>(file, start, length,
+                                                     std::min(window, std::max<int64_t>(length, 1)), pool);
         /* Read to the end of the chunk, not to the promised count, so that a page too many shows. */
         int64_t total = is_short ? count->expected : std::numeric_limits<int64_t>::max();
         bool lies = metadata->writer_version().VersionLt(pq::ApplicationVersion::PARQUET_CPP_10353_FIXED_VERSION());
@@ -1751,7 +1708,7 @@ struct PageSource {
         return pages;
     }
 
-private:
+  private:
     static void check_chunk(const pq::RowGroupMetaData &group, const pq::ColumnChunkMetaData &chunk,
                             const pq::ColumnDescriptor &descriptor, const std::string &name)
     {
@@ -1761,7 +1718,8 @@ private:
             fail(LC_R_PARQUET_UNSUPPORTED, "column %s is encrypted", name.c_str());
         if (chunk.type() != descriptor.physical_type())
             fail(LC_R_PARQUET_BAD, "column %s has another type in its row group than in the schema", name.c_str());
-        if (chunk.num_values() < 0 || (descriptor.max_repetition_level() == 0 && chunk.num_values() != group.num_rows()))
+        if (chunk.num_values() < 0 ||
+            (descriptor.max_repetition_level() == 0 && chunk.num_values() != group.num_rows()))
             fail(LC_R_PARQUET_BAD, "column %s has %" PRId64 " values in a row group of %" PRId64 " rows", name.c_str(),
                  chunk.num_values(), group.num_rows());
     }
@@ -1770,8 +1728,9 @@ private:
 /* The two faces under which parquet::arrow gets its pages from a PageSource. */
 class CountedRowGroup final : public pq::RowGroupReader::Contents
 {
-public:
-    CountedRowGroup(const PageSource &source, int group, std::vector<std::pair<int, std::shared_ptr<PageCount>>> &counts)
+  public:
+    CountedRowGroup(const PageSource &source, int group,
+                    std::vector<std::pair<int, std::shared_ptr<PageCount>>> &counts)
         : source_(source), group_(source.metadata->RowGroup(group)), counts_(counts)
     {
     }
@@ -1789,7 +1748,7 @@ public:
         return &source_.properties;
     }
 
-private:
+  private:
     const PageSource &source_;
     std::unique_ptr<pq::RowGroupMetaData> group_;
     std::vector<std::pair<int, std::shared_ptr<PageCount>>> &counts_;
@@ -1797,7 +1756,7 @@ private:
 
 class CountedFile final : public pq::ParquetFileReader::Contents
 {
-public:
+  public:
     CountedFile(const PageSource &source, std::vector<std::pair<int, std::shared_ptr<PageCount>>> &counts)
         : source_(source), counts_(counts)
     {
@@ -1822,7 +1781,7 @@ public:
         throw pq::ParquetException("bloom filters are not read");
     }
 
-private:
+  private:
     const PageSource &source_;
     std::vector<std::pair<int, std::shared_ptr<PageCount>>> &counts_;
 };
@@ -1844,7 +1803,7 @@ struct Run {
  */
 class FlatColumn
 {
-public:
+  public:
     using Wanted = std::function<bool(int64_t first, int64_t n)>;
 
     FlatColumn(std::string name, int64_t rows, Wanted wanted)
@@ -1875,7 +1834,7 @@ public:
             fail(LC_R_PARQUET_BAD, "column %s has other pages than its offset index says", name_.c_str());
     }
 
-protected:
+  protected:
     bool skip_page(int32_t values)
     {
         if (!starts_.empty() && (page_ >= starts_.size() || starts_[page_] != page_end_))
@@ -1883,7 +1842,8 @@ protected:
         page_++;
         int64_t first = page_end_;
         if (values > rows_ - first)
-            fail(LC_R_PARQUET_BAD, "column %s holds more than the %" PRId64 " rows of its row group", name_.c_str(), rows_);
+            fail(LC_R_PARQUET_BAD, "column %s holds more than the %" PRId64 " rows of its row group", name_.c_str(),
+                 rows_);
         page_end_ = first + values;
         bool skips = values == 0 || wants_none_ || !wanted_(first, values);
         row_ = skips ? page_end_ : first;
@@ -1918,7 +1878,7 @@ protected:
     int64_t row_ = 0, page_end_ = 0; /* the next row, the end of its page */
     std::shared_ptr<PageCount> count_ = std::make_shared<PageCount>();
 
-private:
+  private:
     void leave_page()
     {
         if (row_ < page_end_)
@@ -1968,7 +1928,7 @@ template <class D> class TypedColumn final : public FlatColumn
     static constexpr bool kIsInt96 = std::is_same_v<D, pq::Int96Type>;
     static constexpr bool kIsPlain = !kIsBytes && !kIsFixed && !kIsBool && !kIsInt96;
 
-public:
+  public:
     TypedColumn(const PageSource &source, const pq::RowGroupMetaData &group, const Node &node, Wanted wanted,
                 ar::MemoryPool *pool)
         : FlatColumn(node.where, group.num_rows(), std::move(wanted)), type_(node.source_type), pool_(pool)
@@ -1997,7 +1957,7 @@ public:
         return end(n);
     }
 
-protected:
+  protected:
     bool has_next() override
     {
         return reader_->HasNext();
@@ -2008,7 +1968,7 @@ protected:
             ends_early();
     }
 
-private:
+  private:
     void begin(int64_t n)
     {
         filled_ = nulls_ = 0;
@@ -2216,7 +2176,7 @@ std::unique_ptr<FlatColumn> open_flat(const PageSource &source, const pq::RowGro
 /* The columns of one row group that are not flat, through parquet::arrow: every row is decoded, the wanted are kept. */
 class NestedColumns
 {
-public:
+  public:
     NestedColumns(const PageSource &source, const std::set<int> &columns, ar::MemoryPool *pool)
         : metadata_(*source.metadata), columns_(columns.begin(), columns.end()), pool_(pool), context_(pool)
     {
@@ -2262,7 +2222,7 @@ public:
             count->must_be_complete(metadata_.schema()->Column(column)->path()->ToDotString());
     }
 
-private:
+  private:
     std::shared_ptr<ar::RecordBatch> pull(int64_t n)
     {
         std::shared_ptr<ar::RecordBatch> batch;
@@ -2300,7 +2260,8 @@ private:
         }
         for (int i = 0; i < batch.num_columns(); i++)
             pieces[static_cast<size_t>(i)].push_back(
-                rows ? take(ar::compute::Take(*batch.column(i), *rows, ar::compute::TakeOptions::NoBoundsCheck(), &context_))
+                rows ? take(ar::compute::Take(*batch.column(i), *rows, ar::compute::TakeOptions::NoBoundsCheck(),
+                                              &context_))
                      : batch.column(i)->Slice(runs[0].first - first, runs[0].n));
     }
 
@@ -2394,8 +2355,8 @@ bool bound_of(const Node &node, const pq::ColumnDescriptor &column, const std::s
     return false;
 }
 
-bool excludes(const struct lc_range &range, const Node &node, const pq::ColumnDescriptor &column, const std::string *min,
-              const std::string *max, int64_t null_count, int64_t row_count)
+bool excludes(const struct lc_range &range, const Node &node, const pq::ColumnDescriptor &column,
+              const std::string *min, const std::string *max, int64_t null_count, int64_t row_count)
 {
     struct lc_value low, high;
     bool has_order = column.can_use_min_max();
@@ -2411,7 +2372,8 @@ bool row_group_excluded(const struct lc_range &range, const Node &node, const pq
 {
     const pq::ColumnDescriptor &column = *group.schema()->Column(node.column);
     std::unique_ptr<pq::ColumnChunkMetaData> chunk = group.ColumnChunk(node.column);
-    std::shared_ptr<pq::EncodedStatistics> stats = chunk->encoded_statistics(); /* NULL where the writer got them wrong */
+    std::shared_ptr<pq::EncodedStatistics> stats = chunk->encoded_statistics(); /* NULL where the writer got them wrong
+                                                                                 */
     return stats && excludes(range, node, column, stats->has_min ? &stats->min() : nullptr,
                              stats->has_max ? &stats->max() : nullptr, stats->has_null_count ? stats->null_count : -1,
                              chunk->num_values());
@@ -2531,7 +2493,7 @@ struct File {
         has_ids = std::any_of(manifest.schema_fields.begin(), manifest.schema_fields.end(), has_field_ids);
     }
 
-private:
+  private:
     /* Arrow's writers leave their own schema in the file; what it says of types is not Parquet's and not needed. */
     void forget_arrow_schema()
     {
@@ -2557,7 +2519,7 @@ private:
 /* The rows that are wanted: a bitmap of those, or of the others, or all. */
 class Selection
 {
-public:
+  public:
     ~Selection()
     {
         lc_bitmap_free(owned_);
@@ -2605,7 +2567,7 @@ public:
         return first + n;
     }
 
-private:
+  private:
     int64_t append_members(int64_t first, int64_t end, size_t room, std::vector<int64_t> &out)
     {
         members_.resize(room);
@@ -2626,7 +2588,7 @@ private:
 
 class Scan
 {
-public:
+  public:
     Scan(File &file, const struct lc_parquet_request &request) : file_(file), request_(request)
     {
         batch_rows_ = request.batch_rows > 0 ? request.batch_rows : kDefaultBatchRows;
@@ -2636,7 +2598,7 @@ public:
     {
         check_request();
         selection_.init(request_.include, request_.exclude, err);
-        resolve();
+        resolve(err);
         open_pools();
         for (size_t i = 0; i < request_.n_ranges; i++)
             plan_range(request_.ranges[i]);
@@ -2669,7 +2631,7 @@ public:
         return positions_.data();
     }
 
-private:
+  private:
     void check_request() const
     {
         uint64_t last;
@@ -2681,7 +2643,7 @@ private:
                  file_.metadata->num_rows());
     }
 
-    void resolve()
+    void resolve(lcdc_error **err)
     {
         Resolver resolver(request_.match, file_.has_ids, file_.metadata->schema());
         for (size_t i = 0; i < request_.n_constants; i++)
@@ -2690,8 +2652,8 @@ private:
             const pq::arrow::SchemaField &field = file_.manifest.schema_fields[static_cast<size_t>(i)];
             return Source{field.field, &field};
         };
-        columns_ = resolver.resolve_children(*request_.schema, "", file_.columns, child, false, 0);
-        type_ = arrow_type(*request_.schema);
+        type_ = arrow_type(*request_.schema, err);
+        columns_ = resolver.resolve_children(*request_.schema, *type_, "", file_.columns, child, false, 0);
         nested_leaves_ = resolver.selected();
         std::set<int> nested;
         for (Node &node : columns_) {
@@ -2711,6 +2673,7 @@ private:
         decode_.reset(new Pool(limit_ / 2));
         output_.reset(new Pool(limit_ / 2));
         int64_t window = is_remote(file_.path) ? kRemoteWindow : kLocalWindow;
+        window = std::min(window, std::max(kLeastWindow, limit_ / 8 / std::max<int64_t>(leaves, 1)));
         source_ = PageSource{file_.source, file_.metadata, reader_properties(decode_.get()), window, decode_.get()};
     }
 
@@ -2732,7 +2695,8 @@ private:
         if (!node)
             return;
         if (node->kind == Node::Kind::kConstant)
-            is_empty_ = is_empty_ || (is_top_level(node) && constant_excluded(range, *node, file_.metadata->num_rows()));
+            is_empty_ = is_empty_ ||
+                        (is_top_level(node) && constant_excluded(range, *node, file_.metadata->num_rows()));
         else if (node->kind == Node::Kind::kLeaf)
             ranges_.emplace_back(&range, node);
     }
@@ -2991,78 +2955,6 @@ private:
     std::vector<int64_t> positions_;
 };
 
-/* ---- the file's schema as fields ---- */
-
-class SchemaBuilder
-{
-public:
-    SchemaBuilder(struct lc_arena *arena, const pq::SchemaDescriptor *descriptor) : arena_(arena), descriptor_(descriptor)
-    {
-    }
-
-    void build(const ar::Field &source, const pq::arrow::SchemaField *column, struct lc_field *out)
-    {
-        char *name = lc_arena_strndup(arena_, source.name().data(), source.name().size());
-        if (!name)
-            throw std::bad_alloc();
-        out->name = out->physical = name;
-        out->id = field_id(source);
-        out->nullable = source.nullable();
-        switch (source.type()->id()) {
-        case ar::Type::STRUCT:
-            out->type.kind = LC_TYPE_STRUCT;
-            return add_children(Source{field_of(source), column}, out);
-        case ar::Type::LIST:
-            out->type.kind = LC_TYPE_LIST;
-            return add_children(Source{field_of(source), column}, out);
-        case ar::Type::MAP:
-            out->type.kind = LC_TYPE_MAP;
-            return add_children(Source{field_of(source), column}.child(0), out);
-        default:
-            break;
-        }
-        bool is_int96 = descriptor_->Column(column->column_index)->physical_type() == pq::Type::INT96;
-        if (!leaf_type(*source.type(), is_int96, &out->type))
-            fail(LC_R_PARQUET_UNSUPPORTED, "column %s is of type %s", name, source.type()->ToString().c_str());
-    }
-
-    void add_all(const std::vector<pq::arrow::SchemaField> &fields, struct lc_field *out)
-    {
-        out->type.kind = LC_TYPE_STRUCT;
-        out->name = out->physical = "";
-        out->id = LC_NO_ID;
-        allocate_children(fields.size(), out);
-        for (size_t i = 0; i < fields.size(); i++)
-            build(*fields[i].field, &fields[i], &out->children[i]);
-    }
-
-private:
-    static std::shared_ptr<ar::Field> field_of(const ar::Field &field)
-    {
-        return ar::field(field.name(), field.type());
-    }
-
-    void allocate_children(size_t n, struct lc_field *out)
-    {
-        out->n_children = n;
-        out->children = static_cast<struct lc_field *>(lc_arena_array(arena_, n, sizeof(struct lc_field)));
-        if (!out->children && n > 0)
-            throw std::bad_alloc();
-    }
-
-    void add_children(const Source &source, struct lc_field *out)
-    {
-        allocate_children(static_cast<size_t>(source.n_children()), out);
-        for (int i = 0; i < source.n_children(); i++) {
-            Source child = source.child(i);
-            build(*child.field, child.column, &out->children[i]);
-        }
-    }
-
-    struct lc_arena *const arena_;
-    const pq::SchemaDescriptor *const descriptor_;
-};
-
 /* Makes an imported, borrowed array of what stays the caller's. */
 struct ArrowArray borrowed(const struct ArrowArray &array)
 {
@@ -3097,18 +2989,6 @@ std::shared_ptr<ar::RecordBatch> import_batch(const struct ArrowArray *batch, co
     for (const Data &column : rows->data()->child_data)
         columns.push_back(column->Slice(rows->data()->offset, rows->length()));
     return ar::RecordBatch::Make(schema, rows->length(), std::move(columns));
-}
-
-/* An output that refused the bytes is told by its errno. */
-template <class Body> lcdc_status guard_writer(lcdc_error **err, const CallbackStream &stream, const char *what, Body &&body)
-{
-    Where where{what};
-    where.bad = LC_R_INTERNAL;
-    where.unsupported = LC_R_TYPE_UNSUPPORTED;
-    lcdc_status status = guard(err, where, body);
-    if (status != LCDC_OK && stream.error())
-        return lc_fail(err, LC_R_IO_FAILED, "%s: the output cannot be written: %s", what, strerror(stream.error()));
-    return status;
 }
 
 } /* namespace */
@@ -3165,10 +3045,19 @@ extern "C" lcdc_status lc_parquet_schema(struct lc_parquet *file, const struct l
     lcdc_status status = guard(err, file->where(), [&] {
         if (file->schema)
             return;
+        ar::FieldVector fields;
+        for (const pq::arrow::SchemaField &column : file->manifest.schema_fields)
+            fields.push_back(normal_field(column.field, true, 0));
         auto *root = static_cast<struct lc_field *>(lc_arena_alloc(&file->arena, sizeof(struct lc_field)));
         if (!root)
             throw std::bad_alloc();
-        SchemaBuilder(&file->arena, file->metadata->schema()).add_all(file->manifest.schema_fields, root);
+        struct ArrowSchema schema = {};
+        check(ar::ExportSchema(*ar::schema(fields), &schema));
+        lcdc_status read = lc_field_from_schema(&schema, &file->arena, root, err);
+        lc_schema_release(&schema);
+        if (read != LCDC_OK)
+            lc_error_prefix(err, "%s", file->path.c_str());
+        reported(read);
         file->schema = root;
     });
     if (status == LCDC_OK)
@@ -3207,21 +3096,67 @@ extern "C" void lc_parquet_scan_close(struct lc_parquet_scan *scan)
     delete scan;
 }
 
-/* ======== Parquet writer ======== */
+/* ======== writers ======== */
 
-struct lc_parquet_writer {
-    std::shared_ptr<CallbackStream> stream;
+namespace
+{
+
+/* What both writers are; Inner has Arrow's WriteRecordBatch() and Close(). */
+template <class Inner> struct Writer {
+    const char *what;
+    CallbackStream stream;
     std::shared_ptr<ar::Schema> schema;
-    std::unique_ptr<pq::arrow::FileWriter> writer;
+    std::shared_ptr<Inner> inner;
 
-    ~lc_parquet_writer()
+    Writer(const char *name, lc_write_fn write, void *context) : what(name), stream(write, context)
     {
-        stream->detach();
+    }
+    Writer(const Writer &) = delete;
+    Writer &operator=(const Writer &) = delete;
+    ~Writer()
+    {
+        stream.detach();
+    }
+
+    /* An output that refused the bytes is told by its errno. */
+    template <class Body> lcdc_status run(lcdc_error **err, Body &&body)
+    {
+        lcdc_status status = guard(err, Where{what, LC_R_INTERNAL, LC_R_TYPE_UNSUPPORTED}, body);
+        if (status != LCDC_OK && stream.error())
+            return lc_fail(err, LC_R_IO_FAILED, "%s: the output cannot be written: %s", what, strerror(stream.error()));
+        return status;
     }
 };
 
+template <class W, class Make>
+lcdc_status open_writer(const char *what, const struct ArrowSchema *schema, lc_write_fn write, void *context,
+                        Make &&make, W **out, lcdc_error **err)
+{
+    std::unique_ptr<W> made;
+    lcdc_status status = guard(err, Where{what}, [&] { made = std::make_unique<W>(what, write, context); });
+    if (status == LCDC_OK)
+        status = made->run(err, [&] {
+            made->schema = import_schema(schema, err);
+            /* The writer lives no longer than the stream beside it. */
+            made->inner = take(make(std::shared_ptr<ar::io::OutputStream>(&made->stream, [](auto *) {}), made->schema));
+        });
+    if (status == LCDC_OK)
+        *out = made.release();
+    return status;
+}
+
+template <class W> lcdc_status write_batch(W *writer, const struct ArrowArray *batch, lcdc_error **err)
+{
+    return writer->run(err, [&] { check(writer->inner->WriteRecordBatch(*import_batch(batch, writer->schema))); });
+}
+
+template <class W> lcdc_status finish_writer(W *writer, lcdc_error **err)
+{
+    return writer->run(err, [&] { check(writer->inner->Close()); });
+}
+
 /* Zstandard, checksums and a page index: what this reader makes most of. */
-static std::shared_ptr<pq::WriterProperties> writer_properties()
+std::shared_ptr<pq::WriterProperties> parquet_properties()
 {
     return pq::WriterProperties::Builder()
         .compression(ar::Compression::ZSTD)
@@ -3232,36 +3167,42 @@ static std::shared_ptr<pq::WriterProperties> writer_properties()
         ->build();
 }
 
+ar::ipc::IpcWriteOptions ipc_options()
+{
+    ar::ipc::IpcWriteOptions options = ar::ipc::IpcWriteOptions::Defaults();
+    options.use_threads = false;
+    options.memory_pool = base_pool();
+    return options;
+}
+
+} /* namespace */
+
+struct lc_parquet_writer : Writer<pq::arrow::FileWriter> {
+    using Writer::Writer;
+};
+
+struct lc_ipc_writer : Writer<ar::ipc::RecordBatchWriter> {
+    using Writer::Writer;
+};
+
 extern "C" lcdc_status lc_parquet_writer_open(const struct ArrowSchema *schema, lc_write_fn write, void *context,
                                               struct lc_parquet_writer **out, lcdc_error **err)
 {
-    std::unique_ptr<struct lc_parquet_writer> made;
-    lcdc_status status = guard(err, Where{"parquet writer", LC_R_INTERNAL, LC_R_TYPE_UNSUPPORTED}, [&] {
-        auto stream = std::make_shared<CallbackStream>(write, context);
-        made = std::make_unique<struct lc_parquet_writer>();
-        made->stream = stream;
-    });
-    if (status == LCDC_OK)
-        status = guard_writer(err, *made->stream, "parquet writer", [&] {
-            made->schema = import_schema(schema, err);
-            made->writer = take(pq::arrow::FileWriter::Open(*made->schema, base_pool(), made->stream, writer_properties()));
-        });
-    if (status == LCDC_OK)
-        *out = made.release();
-    return status;
+    auto make = [](const std::shared_ptr<ar::io::OutputStream> &stream, const std::shared_ptr<ar::Schema> &columns) {
+        return pq::arrow::FileWriter::Open(*columns, base_pool(), stream, parquet_properties());
+    };
+    return open_writer("parquet writer", schema, write, context, make, out, err);
 }
 
 extern "C" lcdc_status lc_parquet_writer_batch(struct lc_parquet_writer *writer, const struct ArrowArray *batch,
                                                lcdc_error **err)
 {
-    return guard_writer(err, *writer->stream, "parquet writer", [&] {
-        check(writer->writer->WriteRecordBatch(*import_batch(batch, writer->schema)));
-    });
+    return write_batch(writer, batch, err);
 }
 
 extern "C" lcdc_status lc_parquet_writer_finish(struct lc_parquet_writer *writer, lcdc_error **err)
 {
-    return guard_writer(err, *writer->stream, "parquet writer", [&] { check(writer->writer->Close()); });
+    return finish_writer(writer, err);
 }
 
 extern "C" void lc_parquet_writer_close(struct lc_parquet_writer *writer)
@@ -3269,51 +3210,24 @@ extern "C" void lc_parquet_writer_close(struct lc_parquet_writer *writer)
     delete writer;
 }
 
-/* ======== Arrow IPC ======== */
-
-struct lc_ipc_writer {
-    std::shared_ptr<CallbackStream> stream;
-    std::shared_ptr<ar::Schema> schema;
-    std::shared_ptr<ar::ipc::RecordBatchWriter> writer;
-
-    ~lc_ipc_writer()
-    {
-        stream->detach();
-    }
-};
-
 extern "C" lcdc_status lc_ipc_writer_open(const struct ArrowSchema *schema, lc_write_fn write, void *context,
                                           struct lc_ipc_writer **out, lcdc_error **err)
 {
-    std::unique_ptr<struct lc_ipc_writer> made;
-    lcdc_status status = guard(err, Where{"arrow ipc", LC_R_INTERNAL, LC_R_TYPE_UNSUPPORTED}, [&] {
-        auto stream = std::make_shared<CallbackStream>(write, context);
-        made = std::make_unique<struct lc_ipc_writer>();
-        made->stream = stream;
-    });
-    if (status == LCDC_OK)
-        status = guard_writer(err, *made->stream, "arrow ipc", [&] {
-            ar::ipc::IpcWriteOptions options = ar::ipc::IpcWriteOptions::Defaults();
-            options.use_threads = false;
-            options.memory_pool = base_pool();
-            made->schema = import_schema(schema, err);
-            made->writer = take(ar::ipc::MakeStreamWriter(made->stream, made->schema, options));
-        });
-    if (status == LCDC_OK)
-        *out = made.release();
-    return status;
+    auto make = [](const std::shared_ptr<ar::io::OutputStream> &stream, const std::shared_ptr<ar::Schema> &columns) {
+        return ar::ipc::MakeStreamWriter(stream, columns, ipc_options());
+    };
+    return open_writer("arrow ipc", schema, write, context, make, out, err);
 }
 
-extern "C" lcdc_status lc_ipc_writer_batch(struct lc_ipc_writer *writer, const struct ArrowArray *batch, lcdc_error **err)
+extern "C" lcdc_status lc_ipc_writer_batch(struct lc_ipc_writer *writer, const struct ArrowArray *batch,
+                                           lcdc_error **err)
 {
-    return guard_writer(err, *writer->stream, "arrow ipc", [&] {
-        check(writer->writer->WriteRecordBatch(*import_batch(batch, writer->schema)));
-    });
+    return write_batch(writer, batch, err);
 }
 
 extern "C" lcdc_status lc_ipc_writer_finish(struct lc_ipc_writer *writer, lcdc_error **err)
 {
-    return guard_writer(err, *writer->stream, "arrow ipc", [&] { check(writer->writer->Close()); });
+    return finish_writer(writer, err);
 }
 
 extern "C" void lc_ipc_writer_close(struct lc_ipc_writer *writer)
@@ -3321,89 +3235,10 @@ extern "C" void lc_ipc_writer_close(struct lc_ipc_writer *writer)
     delete writer;
 }
 
-namespace {
+/* ======== IPC reader, casts ======== */
 
-std::shared_ptr<ar::Field> normal_field(const std::shared_ptr<ar::Field> &field, int depth);
-
-/* The layout of base/types.def that holds a type's values; refused when there is none. */
-Type normal_type(const ar::DataType &type, const std::string &name, int depth)
+namespace
 {
-    if (depth > LC_MAX_DEPTH)
-        fail(LC_R_ARROW_BAD, "column %s is nested deeper than %d levels", name.c_str(), LC_MAX_DEPTH);
-    auto child = [&](int i) { return normal_field(type.field(i), depth + 1); };
-    switch (type.id()) {
-    case ar::Type::NA:
-    case ar::Type::BOOL:
-    case ar::Type::INT8:
-    case ar::Type::INT16:
-    case ar::Type::INT32:
-    case ar::Type::INT64:
-    case ar::Type::FLOAT:
-    case ar::Type::DOUBLE:
-    case ar::Type::DATE32:
-    case ar::Type::DECIMAL128:
-    case ar::Type::STRING:
-    case ar::Type::BINARY:
-    case ar::Type::FIXED_SIZE_BINARY:
-        return type.GetSharedPtr();
-    case ar::Type::UINT8:
-        return ar::int16();
-    case ar::Type::UINT16:
-        return ar::int32();
-    case ar::Type::UINT32:
-        return ar::int64();
-    case ar::Type::UINT64:
-        return ar::decimal128(20, 0);
-    case ar::Type::DATE64:
-        return ar::date32();
-    case ar::Type::TIME32:
-    case ar::Type::TIME64:
-        return ar::time64(ar::TimeUnit::MICRO);
-    case ar::Type::TIMESTAMP:
-        return ar::timestamp(ar::TimeUnit::MICRO,
-                             static_cast<const ar::TimestampType &>(type).timezone().empty() ? "" : "UTC");
-    case ar::Type::DECIMAL32:
-    case ar::Type::DECIMAL64: {
-        const auto &decimal = static_cast<const ar::DecimalType &>(type);
-        return ar::decimal128(decimal.precision(), decimal.scale());
-    }
-    case ar::Type::LARGE_STRING:
-    case ar::Type::STRING_VIEW:
-        return ar::utf8();
-    case ar::Type::LARGE_BINARY:
-    case ar::Type::BINARY_VIEW:
-        return ar::binary();
-    case ar::Type::DICTIONARY:
-        return normal_type(*static_cast<const ar::DictionaryType &>(type).value_type(), name, depth + 1);
-    case ar::Type::EXTENSION:
-        return normal_type(*static_cast<const ar::ExtensionType &>(type).storage_type(), name, depth + 1);
-    case ar::Type::LIST:
-    case ar::Type::LARGE_LIST:
-    case ar::Type::FIXED_SIZE_LIST:
-    case ar::Type::LIST_VIEW:
-    case ar::Type::LARGE_LIST_VIEW:
-        return ar::list(child(0));
-    case ar::Type::MAP: {
-        const auto &map = static_cast<const ar::MapType &>(type);
-        return std::make_shared<ar::MapType>(normal_field(map.key_field(), depth + 1)->WithNullable(false),
-                                             normal_field(map.item_field(), depth + 1));
-    }
-    case ar::Type::STRUCT: {
-        ar::FieldVector fields;
-        for (int i = 0; i < type.num_fields(); i++)
-            fields.push_back(child(i));
-        return ar::struct_(fields);
-    }
-    default:
-        fail(LC_R_TYPE_UNSUPPORTED, "column %s is of type %s, which no table column has", name.c_str(),
-             type.ToString().c_str());
-    }
-}
-
-std::shared_ptr<ar::Field> normal_field(const std::shared_ptr<ar::Field> &field, int depth)
-{
-    return field->WithType(normal_type(*field->type(), field->name(), depth));
-}
 
 std::shared_ptr<ar::RecordBatch> normal_batch(const ar::RecordBatch &batch, const std::shared_ptr<ar::Schema> &schema,
                                               Pool *pool)
@@ -3424,11 +3259,12 @@ std::shared_ptr<ar::RecordBatch> normal_batch(const ar::RecordBatch &batch, cons
     return out;
 }
 
-void visit_stream(ar::ipc::RecordBatchStreamReader &reader, Pool *pool, lc_ipc_visit visit, void *context, lcdc_error **err)
+void visit_stream(ar::ipc::RecordBatchStreamReader &reader, Pool *pool, lc_ipc_visit visit, void *context,
+                  lcdc_error **err)
 {
     ar::FieldVector fields;
     for (const auto &field : reader.schema()->fields())
-        fields.push_back(normal_field(field, 0));
+        fields.push_back(normal_field(field, false, 0));
     auto schema = ar::schema(fields);
     struct ArrowSchema c_schema = {};
     check(ar::ExportSchema(*schema, &c_schema));
@@ -3467,7 +3303,8 @@ extern "C" lcdc_status lc_ipc_read(const void *bytes, size_t n, lc_ipc_visit vis
         options.memory_pool = pool.get();
         options.use_threads = false;
         options.ensure_alignment = ar::ipc::Alignment::kDataTypeSpecificAlignment;
-        auto reader = take(ar::ipc::RecordBatchStreamReader::Open(std::make_shared<ar::io::BufferReader>(copy), options));
+        auto reader = take(
+            ar::ipc::RecordBatchStreamReader::Open(std::make_shared<ar::io::BufferReader>(copy), options));
         visit_stream(*reader, pool.get(), visit, context, err);
     });
 }
@@ -3479,8 +3316,8 @@ extern "C" lcdc_status lc_arrow_cast(const struct lc_field *from, const struct A
     Where where{"arrow cast", LC_R_ARROW_BAD, LC_R_TYPE_MISMATCH};
     lcdc_status status = guard(err, where, [&] {
         Resolver resolver(LC_MATCH_PHYSICAL_NAME, false, nullptr);
-        Source source{ar::field(from->name ? from->name : "", arrow_type(*from)), nullptr};
-        Node node = resolver.resolve(*to, &source, to->name ? to->name : "", 0);
+        Source source{ar::field(from->name ? from->name : "", arrow_type(*from, err)), nullptr};
+        Node node = resolver.resolve(*to, arrow_type(*to, err), &source, to->name ? to->name : "", 0);
         struct ArrowArray view = borrowed(*array);
         std::shared_ptr<ar::Array> in = take(ar::ImportArray(&view, source.field->type()));
         /* The result owns its bytes, also where the conversion keeps them. */
@@ -3494,7 +3331,8 @@ extern "C" lcdc_status lc_arrow_cast(const struct lc_field *from, const struct A
 
 /* ======== storage ======== */
 
-namespace {
+namespace
+{
 
 /* A file system and the part of its paths that stands for scheme://authority. */
 struct Root {
@@ -3531,7 +3369,7 @@ ar::Status load_s3()
 
 class ArrowStorage : public lc_storage
 {
-public:
+  public:
     explicit ArrowStorage(const struct lc_storage_ops *table) : lc_storage{table}
     {
     }
@@ -3553,7 +3391,7 @@ public:
         return Place{found.system, rest ? found.prefix + rest : found.prefix};
     }
 
-private:
+  private:
     Root root(const std::string &base)
     {
         std::lock_guard<std::mutex> lock(mutex_);

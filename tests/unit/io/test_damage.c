@@ -117,14 +117,15 @@ static void damage(const char *name, int rounds, int least_refused_in_ten)
     int64_t rows;
     load(name, &damaged);
     assert_int_equal(schema_of(&damaged, &whole, &schema), LCDC_OK);
-    assert_int_equal(lc_memory_storage_add(damaged.storage, "/f.parquet", damaged.bytes.p, damaged.bytes.n, NULL), LCDC_OK);
+    assert_int_equal(lc_memory_storage_add(damaged.storage, "/f.parquet", damaged.bytes.p, damaged.bytes.n, NULL),
+                     LCDC_OK);
     assert_int_equal(read_rows(&damaged, schema, false, &rows, NULL), LCDC_OK);
     assert_int_equal(read_rows(&damaged, schema, true, &rows, NULL), LCDC_OK);
     uint32_t footer;
     memcpy(&footer, damaged.bytes.p + damaged.bytes.n - 8, sizeof(footer));
     size_t end = damaged.bytes.n - 8 - footer;
     for (int i = 0; i < rounds; i++) {
-        flip(&damaged, &random, 4, end, schema);                          /* pages */
+        flip(&damaged, &random, 4, end, schema);                              /* pages */
         flip(&damaged, &random, end, damaged.bytes.n, i % 2 ? schema : NULL); /* the footer */
     }
     damaged.tried = damaged.refused = 0;

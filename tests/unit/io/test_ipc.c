@@ -16,7 +16,9 @@
 /* LC_TEST_FILES is the folder that make_files.py filled. */
 
 #define FIELD(name_, kind_)                                                                                            \
-    {.name = (name_), .physical = (name_), .id = LC_NO_ID, .nullable = true, .type = {.kind = LC_TYPE_##kind_}}
+    {                                                                                                                  \
+        .name = (name_), .physical = (name_), .id = LC_NO_ID, .nullable = true, .type = {.kind = LC_TYPE_##kind_ }     \
+    }
 #define PARENT(name_, kind_, children_)                                                                                \
     {                                                                                                                  \
         .name = (name_), .physical = (name_), .id = LC_NO_ID, .nullable = true, .type = {.kind = LC_TYPE_##kind_},     \
@@ -119,7 +121,8 @@ static void what_tables_do_not_have_is_refused(void **state)
     (void)state;
     static const struct {
         const char *name, *reason;
-    } cases[] = {{"duration", "schema.type_unsupported"}, {"months", "schema.type_unsupported"}, {"inexact", "arrow.bad"}};
+    } cases[] = {
+        {"duration", "schema.type_unsupported"}, {"months", "schema.type_unsupported"}, {"inexact", "arrow.bad"}};
     for (size_t i = 0; i < 3; i++) {
         COLLECTED struct collected got = {0};
         LC_BUF struct lc_buf bytes;
@@ -295,12 +298,9 @@ static void values_are_cast_up(void **state)
 {
     (void)state;
     const struct lc_field cases[][2] = {
-        {FIELD("c", INT8), FIELD("c", INT64)},
-        {FIELD("c", INT16), FIELD("c", INT32)},
-        {FIELD("c", INT32), FIELD("c", DOUBLE)},
-        {FIELD("c", INT64), decimal("c", 20, 1)},
-        {decimal("c", 30, 4), decimal("c", 34, 6)},
-        {FIELD("c", INT64), FIELD("c", INT64)},
+        {FIELD("c", INT8), FIELD("c", INT64)},      {FIELD("c", INT16), FIELD("c", INT32)},
+        {FIELD("c", INT32), FIELD("c", DOUBLE)},    {FIELD("c", INT64), decimal("c", 20, 1)},
+        {decimal("c", 30, 4), decimal("c", 34, 6)}, {FIELD("c", INT64), FIELD("c", INT64)},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_cast(&cases[i][0], &cases[i][1]);
