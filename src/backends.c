@@ -5,8 +5,12 @@
 #include "core/backend.h"
 #include "delta/backend.h"
 #include "iceberg/backend.h"
+#include "spark/backend.h"
 
 const struct lc_backend *const lc_backends[] = {
+    &lc_spark_native_backend,
+    &lc_spark_iceberg_backend,
+    &lc_spark_delta_cdf_backend,
     &lc_delta_backend,
     &lc_iceberg_backend,
     NULL,

@@ -83,6 +83,11 @@ struct lc_backend {
     void (*close)(void *source);
     /** True when the engine's word cannot be trusted until the first batch came (Spark): a failure before it falls back. */
     bool may_fall_back;
+    /**
+     * Optional. Where the table's files lie, for the backends without this slot, which are then asked about that place;
+     * *location NULL when it cannot be told. Text in `arena`.
+     */
+    lcdc_status (*locate)(const lcdc_request *request, struct lc_arena *arena, const char **location, lcdc_error **err);
 };
 
 /** Best first; NULL at the end. Defined in src/backends.c. */

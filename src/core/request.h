@@ -30,6 +30,12 @@ enum lc_option_id {
     LC_OPT_COUNT
 };
 
+/** What the backends of one family learn while they probe and use until the source is freed (a session, say). */
+struct lc_shared {
+    void *object;
+    void (*release)(void *object);
+};
+
 struct lcdc_request {
     struct lc_arena arena;  /* owns every text below */
     const char *texts[LC_OPT_COUNT];  /* what each option was set to; NULL when it was not */
@@ -39,6 +45,7 @@ struct lcdc_request {
     bool from_exclusive, to_exclusive, bootstrap, fold, net, drop_noop, pushdown;
     struct lc_list columns, identity, path_map;
     int64_t batch_rows, memory_limit, timeout;
+    struct lc_shared *shared; /* in the request that a source keeps; NULL in any other */
 };
 
 /** A deep copy, for objects that outlive the caller's request. */

@@ -146,21 +146,49 @@ static lcdc_status settle_verdict(lcdc_source *source, bool is_open, lcdc_error 
 
 /* ---- choosing ---- */
 
+/* A server's table may lie where the backends that read files can reach it. */
+static lcdc_status locate(lcdc_source *source, lcdc_error **err)
+{
+    const char *location = NULL;
+    for (size_t i = 0; lc_backends[i] && !location; i++)
+        if (lc_backends[i]->locate)
+            LC_TRY(lc_backends[i]->locate(source->request, &source->arena, &location, err));
+    if (!location)
+        return LCDC_OK;
+    LC_TRY(lc_request_dup(source->request, &source->located, err));
+    source->located->table = location;
+    source->located->name = NULL;
+    return LCDC_OK;
+}
+
+/* What the backend at place i is asked about. */
+static const lcdc_request *request_for(const lcdc_source *source, size_t i)
+{
+    return source->located && !lc_backends[i]->locate ? source->located : source->request;
+}
+
 static lcdc_status probe_all(lcdc_source *source, lcdc_error **err)
 {
     const char *via = source->request->via;
     bool known = !via;
     struct lcdc_verdict *verdict = &source->verdict;
+    LC_TRY(locate(source, err));
     for (size_t i = 0; lc_backends[i] && i < LC_MAX_BACKENDS; i++) {
         struct lc_candidate *candidate = &verdict->candidates[verdict->n_candidates++];
         if (via && strcmp(via, lc_backends[i]->name) != 0)
             *candidate = (struct lc_candidate){.absent = true, .reason = "another backend was asked for"};
         else
-            LC_TRY(lc_backends[i]->probe(source->request, &source->arena, candidate, err));
+            LC_TRY(lc_backends[i]->probe(request_for(source, i), &source->arena, candidate, err));
         known = known || strcmp(via, lc_backends[i]->name) == 0;
         candidate->name = lc_backends[i]->name;
     }
     return known ? LCDC_OK : lc_fail(err, LC_R_OPTION_VALUE, "via: there is no backend '%s'", via);
+}
+
+/* What may be told of a location: a server's parameters hold secrets. */
+static struct lc_str shown(const char *table)
+{
+    return (struct lc_str){table, strstr(table, "://") ? strcspn(table, ";?#") : strlen(table)};
 }
 
 static lcdc_status no_backend(lcdc_source *source, lcdc_error **err)
@@ -176,8 +204,9 @@ static lcdc_status no_backend(lcdc_source *source, lcdc_error **err)
     }
     LC_FREE char *reasons = lc_buf_take(&text);
     LC_TRY_ALLOC(reasons);
-    return lc_fail(err, all_absent ? LC_R_TABLE_MISSING : LC_R_NO_BACKEND, all_absent ? "no table at %s: %s" : "%s cannot be read: %s",
-                   source->request->table, reasons);
+    return lc_fail(err, all_absent ? LC_R_TABLE_MISSING : LC_R_NO_BACKEND,
+                   all_absent ? "no table at %.*s: %s" : "%.*s cannot be read: %s",
+                   LC_STR_ARG(shown(source->request->table)), reasons);
 }
 
 /* Opens the first usable backend from source->at on; those that do not open are noted and passed over. */
@@ -189,12 +218,14 @@ static lcdc_status open_next(lcdc_source *source, lcdc_error **err)
         LC_ERROR lcdc_error *problem = NULL;
         if (!candidate->usable)
             continue;
-        lcdc_status status = backend->open(source->request, &source->handle, &problem);
+        lcdc_status status = backend->open(request_for(source, source->at), &source->handle, &problem);
         if (status == LCDC_OK)
             return settle_verdict(source, true, err);
         if (!backend->may_fall_back) {
-            if (err)
+            if (err) {
+                lcdc_error_free(*err);
                 *err = lc_steal(problem);
+            }
             return status;
         }
         candidate->usable = false;
@@ -225,8 +256,10 @@ lcdc_status lcdc_source_open(const lcdc_request *request, lcdc_source **out, lcd
     lcdc_source *source = lc_calloc(1, sizeof(*source));
     LC_TRY_ALLOC(source);
     lcdc_status status = lc_request_dup(request, &source->request, err);
-    if (status == LCDC_OK)
+    if (status == LCDC_OK) {
+        source->request->shared = &source->shared;
         status = probe_all(source, err);
+    }
     if (status == LCDC_OK)
         status = open_next(source, err);
     if (status == LCDC_OK)
@@ -249,6 +282,9 @@ void lcdc_source_free(lcdc_source *source)
         lc_source_backend(source)->close(source->handle);
     lc_free(source->verdict.reason);
     lc_free(source->verdict.json);
+    if (source->shared.object)
+        source->shared.release(source->shared.object);
+    lcdc_request_free(source->located);
     lcdc_request_free(source->request);
     lc_arena_done(&source->arena);
     lc_free(source);

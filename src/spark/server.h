@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server.h - a table on a Spark server: the session, what the server is, where the table's files lie.
+ *
+ * One object for each source, shared by the three engine backends (lc_shared), so that the server is asked once.
+ */
+#ifndef LC_SPARK_SERVER_H
+#define LC_SPARK_SERVER_H
+
+#include "spark/session.h"
+
+struct lc_spark_server {
+    struct lc_arena arena;
+    struct lc_spark_session *session;
+    const char *version;  /* as the server says it */
+    bool has_changes;     /* 4.2 or later: it should know CHANGES */
+    const char *table;    /* quoted */
+    const char *location; /* of the table's files; NULL unknown */
+    const char *table_id; /* of a Delta table; NULL: it is none, or the engine does not tell */
+    bool is_iceberg;      /* its snapshots could be asked for */
+};
+
+/** The server of a source's request, made and asked at the first call. Errors are those that end the search. */
+lcdc_status lc_spark_server_get(const lcdc_request *request, struct lc_spark_server **out, lcdc_error **err);
+/** True for what says that this backend cannot, false for what says that none can. */
+bool lc_spark_is_refusal(lcdc_status status);
+
+#endif
