@@ -32,9 +32,11 @@ target_compile_definitions(lc_flags INTERFACE _GNU_SOURCE $<$<CONFIG:Release>:_F
 target_link_options(lc_flags INTERFACE -Wl,--as-needed -Wl,-z,relro,-z,now)
 
 if(LAKECDC_SANITIZE)
-    # vptr wants the type information of Arrow's classes, which a foreign build of Arrow may keep to itself.
+    # vptr and clang's function want the type information of Arrow's classes, which a foreign build of Arrow may keep to
+    # itself, and a run-time that a C program does not link.
     set(sanitizers -fsanitize=${LAKECDC_SANITIZE} -fno-sanitize-recover=all)
-    target_compile_options(lc_flags INTERFACE ${sanitizers} $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=vptr>)
+    target_compile_options(lc_flags INTERFACE ${sanitizers} $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=vptr>
+                           $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fno-sanitize=function>)
     target_link_options(lc_flags INTERFACE ${sanitizers})
 endif()
 if(LAKECDC_FUZZ)
