@@ -24,7 +24,7 @@ BANNED = [
     ("strcpy strcat stpcpy sprintf vsprintf gets", "lengths are checked: lc_buf"),
     ("atoi atol atoll atof strtol strtoul strtoll strtoull sscanf vsscanf fscanf scanf strtok strtok_r",
      "text is parsed with lc_parse_*"),
-    ("exit _exit _Exit quick_exit abort assert raise", "a library ends no process: return a status"),
+    ("exit _exit _Exit quick_exit abort assert", "a library ends no process: return a status"),
     ("printf vprintf puts putchar perror", "the library never prints, the command names its stream"),
     ("fprintf vfprintf fputs fputc putc", "the library never prints"),
     ("setlocale", "the locale is the application's"),
