@@ -40,7 +40,7 @@ LCDC_EXPORT const char *lcdc_version(void);
  */
 typedef enum lcdc_status {
     LCDC_OK = 0,
-    LCDC_INVALID_ARGUMENT = 2, /**< the request itself is wrong: unknown option, bad filter, bounds the wrong way round */
+    LCDC_INVALID_ARGUMENT = 2, /**< the request itself is wrong: unknown option, bad filter, bounds that are swapped */
     LCDC_NOT_FOUND = 3,        /**< no such table, version, snapshot, branch, column */
     LCDC_UNSUPPORTED = 4,      /**< understood, and cannot be answered exactly: the message names what would */
     LCDC_GONE = 5,             /**< was there once: expired snapshot, cut log, vacuumed file */

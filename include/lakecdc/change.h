@@ -33,7 +33,14 @@ typedef enum lcdc_op {
 } lcdc_op;
 
 /** Positions of the five columns in a change batch. */
-enum { LCDC_COL_OP = 0, LCDC_COL_BEFORE = 1, LCDC_COL_AFTER = 2, LCDC_COL_SNAPSHOT = 3, LCDC_COL_TS = 4, LCDC_COLS = 5 };
+enum {
+    LCDC_COL_OP = 0,
+    LCDC_COL_BEFORE = 1,
+    LCDC_COL_AFTER = 2,
+    LCDC_COL_SNAPSHOT = 3,
+    LCDC_COL_TS = 4,
+    LCDC_COLS = 5
+};
 
 /** The word of an op as it stands in the `op` column. Static text; "" for a value that is none. Any thread. */
 LCDC_EXPORT const char *lcdc_op_name(lcdc_op op);

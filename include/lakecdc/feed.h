@@ -30,7 +30,8 @@ typedef struct lcdc_source lcdc_source;
  * Opens the table the request names and decides which backend serves it. Reads the table's metadata, no data.
  * LCDC_NOT_FOUND when there is no table; LCDC_UNSUPPORTED when no backend can read it, with each one's reason.
  */
-LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_source_open(const lcdc_request *request, lcdc_source **out, lcdc_error **err);
+LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_source_open(const lcdc_request *request, lcdc_source **out,
+                                                       lcdc_error **err);
 
 /** The verdict; kept for the life of the source. After a fallback at the first read it tells of that too. */
 LCDC_EXPORT const lcdc_verdict *lcdc_source_verdict(const lcdc_source *source);
@@ -44,14 +45,15 @@ typedef struct lcdc_plan lcdc_plan;
 
 /** One commit of a plan. Unknown numbers are -1. Texts live as long as the plan. */
 typedef struct lcdc_plan_commit {
-    int64_t snapshot;    /**< Delta version or Iceberg snapshot id */
-    int64_t ts_us;       /**< commit time, microseconds since 1970 UTC; INT64_MIN when unknown */
-    const char *method;  /**< append, cdf_files, vector_diff, lineage_diff, equality_delete, content_diff, whole_files, none */
-    const char *detail;  /**< the operation the writer recorded, and why this method when that needs saying; may be "" */
-    int64_t files;       /**< files that will be opened, after pruning */
+    int64_t snapshot;   /**< Delta version or Iceberg snapshot id */
+    int64_t ts_us;      /**< commit time, microseconds since 1970 UTC; INT64_MIN when unknown */
+    const char *method; /**< append, cdf_files, vector_diff, lineage_diff, equality_delete, content_diff, whole_files,
+                           none */
+    const char *detail; /**< the operation the writer recorded, and why this method when that needs saying; may be "" */
+    int64_t files;      /**< files that will be opened, after pruning */
     int64_t files_pruned; /**< files of this commit that the filter rules out unread */
-    int64_t rows;        /**< rows in those files (an upper bound of the rows read) */
-    int64_t bytes;       /**< their size in bytes */
+    int64_t rows;         /**< rows in those files (an upper bound of the rows read) */
+    int64_t bytes;        /**< their size in bytes */
 } lcdc_plan_commit;
 
 /**
@@ -71,7 +73,8 @@ LCDC_EXPORT void lcdc_plan_free(lcdc_plan *plan);
 
 typedef struct lcdc_feed lcdc_feed;
 
-/** Opens a read. Bounds are resolved, refusals are made and files are looked for now, so that they come before any row. */
+/** Opens a read. Bounds are resolved, refusals are made and files are looked for now, so that they come before any row.
+ */
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_feed_open(lcdc_source *source, const lcdc_request *request, lcdc_feed **out,
                                                      lcdc_error **err);
 
@@ -90,9 +93,9 @@ LCDC_EXPORT void lcdc_feed_cancel(lcdc_feed *feed);
 
 /**
  * Where a later read goes on: a line of text to be given as option "cursor". It is exclusive (the last commit whose
- * rows have all been handed out), and carries the table's id and a fingerprint of its columns: a cursor of another table
- * is refused, changed columns show as "schema_changed" in the stats. NULL before the first commit is complete on a feed
- * that began at the start of a table. Borrowed until the next call on the feed or its stream.
+ * rows have all been handed out), and carries the table's id and a fingerprint of its columns: a cursor of another
+ * table is refused, changed columns show as "schema_changed" in the stats. NULL before the first commit is complete on
+ * a feed that began at the start of a table. Borrowed until the next call on the feed or its stream.
  */
 LCDC_EXPORT const char *lcdc_feed_cursor(const lcdc_feed *feed);
 
@@ -111,7 +114,8 @@ typedef struct lcdc_verify_result {
     int64_t from_rows, to_rows; /**< rows before the range and at its end */
     int64_t inserts, deletes;   /**< feed rows with an after image, and with a before image */
     bool holds;                 /**< rows before + feed = rows at the end, as multisets */
-    int64_t first_bad_snapshot; /**< when it does not hold: the first commit that breaks it; -1 when it could not be told */
+    int64_t first_bad_snapshot; /**< when it does not hold: the first commit that breaks it; -1 when it could not be
+                                   told */
 } lcdc_verify_result;
 
 /**
@@ -119,8 +123,8 @@ typedef struct lcdc_verify_result {
  * 128-bit row hashes). Filters, columns, net and fold of the request are ignored. LCDC_OK when the check could be
  * made, whether it holds or not.
  */
-LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_verify(lcdc_source *source, const lcdc_request *request, lcdc_verify_result *out,
-                                                  lcdc_error **err);
+LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_verify(lcdc_source *source, const lcdc_request *request,
+                                                  lcdc_verify_result *out, lcdc_error **err);
 
 #ifdef __cplusplus
 }

@@ -23,9 +23,9 @@ typedef int (*lcdc_write_fn)(void *context, const void *bytes, size_t n);
 
 /** Shape of text output. Set to zero for the defaults. */
 typedef struct lcdc_writer_options {
-    bool color;        /**< table: ANSI colours, before -> after shown as a diff */
-    int32_t width;     /**< table: columns of the terminal; 0 = unlimited */
-    int64_t max_rows;  /**< table: rows measured before the column widths are fixed; 0 = 1000 */
+    bool color;       /**< table: ANSI colours, before -> after shown as a diff */
+    int32_t width;    /**< table: columns of the terminal; 0 = unlimited */
+    int64_t max_rows; /**< table: rows measured before the column widths are fixed; 0 = 1000 */
 } lcdc_writer_options;
 
 /**
@@ -33,11 +33,12 @@ typedef struct lcdc_writer_options {
  * The schema is a change row's (change.h). Nothing reaches the callback before the first row or finish.
  */
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_writer_new(const char *format, const struct ArrowSchema *schema,
-                                                      const lcdc_writer_options *options, lcdc_write_fn write, void *context,
-                                                      lcdc_writer **out, lcdc_error **err);
+                                                      const lcdc_writer_options *options, lcdc_write_fn write,
+                                                      void *context, lcdc_writer **out, lcdc_error **err);
 
 /** Writes one batch; borrowed for the call. */
-LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_writer_batch(lcdc_writer *writer, const struct ArrowArray *batch, lcdc_error **err);
+LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_writer_batch(lcdc_writer *writer, const struct ArrowArray *batch,
+                                                        lcdc_error **err);
 
 /** Writes what is held back and the format's ending. Without it an arrow or parquet output is not complete. */
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_writer_finish(lcdc_writer *writer, lcdc_error **err);

@@ -29,9 +29,11 @@ static struct lc_hash process_seed(void)
         }
         uint64_t none = 0;
         /* two threads may draw at once; whoever stores first wins, word by word */
-        (void)__atomic_compare_exchange_n((uint64_t *)&seed[0], &none, drawn[0] | 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        (void)__atomic_compare_exchange_n((uint64_t *)&seed[0], &none, drawn[0] | 1, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
         none = 0;
-        (void)__atomic_compare_exchange_n((uint64_t *)&seed[1], &none, drawn[1] | 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        (void)__atomic_compare_exchange_n((uint64_t *)&seed[1], &none, drawn[1] | 1, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
         ready = 1;
     }
     return (struct lc_hash){seed[0], seed[1]};
@@ -45,6 +47,13 @@ static inline void mix(struct lc_hash *h, uint64_t x, uint64_t y)
     b ^= b >> 29;
     h->a = a * K3;
     h->b = (b ^ h->a >> 31) * K1;
+}
+
+/* Two steps where a value takes one: no value can be chosen that looks like null without knowing the seed. */
+static inline void mix_null(struct lc_hash *h)
+{
+    mix(h, NULL_MARK, NULL_MARK);
+    mix(h, NULL_MARK, NULL_MARK);
 }
 
 static uint64_t double_bits(double value)
@@ -64,7 +73,7 @@ static lcdc_status hash_column(const struct lc_field *field, const struct ArrowA
         const ctype *values = (const ctype *)array->buffers[1] + array->offset + first;                                \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             if (lc_array_is_null(array, first + i)) {                                                                  \
-                mix(&h[i], NULL_MARK, NULL_MARK);                                                                      \
+                mix_null(&h[i]);                                                                                       \
                 continue;                                                                                              \
             }                                                                                                          \
             ctype v = values[i];                                                                                       \
@@ -73,15 +82,17 @@ static lcdc_status hash_column(const struct lc_field *field, const struct ArrowA
         }                                                                                                              \
     } while (0)
 
-static void hash_bytes(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n, struct lc_hash *h)
+static void hash_bytes(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n,
+                       struct lc_hash *h)
 {
+    uint64_t seed = process_seed().a; /* bytes that collide under a known seed can be found */
     for (int64_t i = 0; i < n; i++) {
         if (lc_array_is_null(array, first + i)) {
-            mix(&h[i], NULL_MARK, NULL_MARK);
+            mix_null(&h[i]);
             continue;
         }
         struct lc_str s = lc_array_str(array, field->type.kind, field->type.length, first + i);
-        XXH128_hash_t v = XXH3_128bits(s.p, s.n);
+        XXH128_hash_t v = XXH3_128bits_withSeed(s.p, s.n, seed);
         mix(&h[i], v.low64, v.high64);
     }
 }
@@ -91,7 +102,7 @@ static void hash_decimals(const struct ArrowArray *array, int64_t first, int64_t
     const uint64_t *values = (const uint64_t *)array->buffers[1] + 2 * (array->offset + first);
     for (int64_t i = 0; i < n; i++)
         if (lc_array_is_null(array, first + i))
-            mix(&h[i], NULL_MARK, NULL_MARK);
+            mix_null(&h[i]);
         else
             mix(&h[i], values[2 * i], values[2 * i + 1] ^ values[2 * i] * K2);
 }
@@ -116,7 +127,7 @@ static lcdc_status hash_list(const struct lc_field *field, const struct ArrowArr
     }
     for (int64_t i = 0; i < n; i++) {
         if (lc_array_is_null(array, first + i)) {
-            mix(&h[i], NULL_MARK, NULL_MARK);
+            mix_null(&h[i]);
             continue;
         }
         struct lc_hash sum = {0, 0};
@@ -143,12 +154,15 @@ static lcdc_status hash_column(const struct lc_field *field, const struct ArrowA
     switch (field->type.kind) {
     case LC_TYPE_NULL:
         for (int64_t i = 0; i < n; i++)
-            mix(&h[i], NULL_MARK, NULL_MARK);
+            mix_null(&h[i]);
         return LCDC_OK;
     case LC_TYPE_BOOL:
         for (int64_t i = 0; i < n; i++) {
-            bool is_null = lc_array_is_null(array, first + i);
-            uint64_t x = is_null ? NULL_MARK : lc_bit(array->buffers[1], array->offset + first + i);
+            if (lc_array_is_null(array, first + i)) {
+                mix_null(&h[i]);
+                continue;
+            }
+            uint64_t x = lc_bit(array->buffers[1], array->offset + first + i);
             mix(&h[i], x, x);
         }
         return LCDC_OK;

@@ -2,8 +2,8 @@
 /*
  * row_hash.h - 128-bit hashes of rows by content: what "the same row" means when a table has no ids.
  *
- * Null equals null, every NaN equals every NaN, 0.0 and -0.0 differ, a map equals a map with the same entries in another
- * order. The seed is drawn once per process, so a table cannot be made to collide on purpose.
+ * Null equals null, every NaN equals every NaN, 0.0 and -0.0 differ, a map equals a map with the same entries in
+ * another order. The seed is drawn once per process, so a table cannot be made to collide on purpose.
  */
 #ifndef LC_BASE_ROW_HASH_H
 #define LC_BASE_ROW_HASH_H

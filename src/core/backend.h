@@ -17,35 +17,36 @@ enum { LC_BACKEND_ABI = 1 };
 
 /** What a backend says of a table before it is opened. Texts live in the arena given to probe. */
 struct lc_candidate {
-    const char *name;      /* filled by the seam */
+    const char *name; /* filled by the seam */
     bool usable;
-    bool absent;           /* not usable, because nothing of this kind is at the location */
-    const char *reason;    /* why, or why not, in the engine's own words */
-    const char *format;    /* "delta", "iceberg"; NULL unknown */
+    bool absent;        /* not usable, because nothing of this kind is at the location */
+    const char *reason; /* why, or why not, in the engine's own words */
+    const char *format; /* "delta", "iceberg"; NULL unknown */
     const char *server_version;
-    bool native_expected;  /* the server is new enough for CHANGES */
+    bool native_expected; /* the server is new enough for CHANGES */
 };
 
 /** How the rows of a read are wanted. Borrowed for the life of the stream made with it. */
 struct lc_shape {
     const struct lc_field *columns; /* STRUCT: the columns each image must have, in order */
-    const struct lc_expr *filter;   /* bound to `columns`; may be applied anywhere, even before rows are paired; NULL = none */
+    const struct lc_expr *filter;   /* bound to `columns`; may be applied anywhere, even before rows are paired; NULL =
+                                       none */
     bool pushdown;                  /* false: read every file and row, filter afterwards (for comparison) */
     bool row_ids;                   /* row ids are wanted in the batches where the table has them */
     int64_t batch_rows;
     int64_t memory_limit;
-    const _Atomic int *cancelled;   /* non-zero: stop with LC_R_CANCELLED; looked at for every file and batch */
+    const _Atomic int *cancelled; /* non-zero: stop with LC_R_CANCELLED; looked at for every file and batch */
 };
 
 /** A resolved range over a table. The first member of a backend's own object. */
 struct lc_read {
     const struct lc_read_ops *ops;
-    const struct lc_field *schema;  /* STRUCT: the table's columns at the end of the range */
-    const char *format;             /* "delta", "iceberg", "spark" */
+    const struct lc_field *schema; /* STRUCT: the table's columns at the end of the range */
+    const char *format;            /* "delta", "iceberg", "spark" */
     const char *table_id;
-    bool empty;                     /* the range has no commits: zero rows is the right answer */
-    int64_t last_commit;            /* id of the last commit in the range, or the one before it when empty; -1 none */
-    int64_t n_commits;              /* -1 unknown */
+    bool empty;          /* the range has no commits: zero rows is the right answer */
+    int64_t last_commit; /* id of the last commit in the range, or the one before it when empty; -1 none */
+    int64_t n_commits;   /* -1 unknown */
 };
 
 struct lc_read_ops {
@@ -73,7 +74,8 @@ struct lc_backend {
     size_t size;
     const char *name;
     /** Fills `out`; an error only for what should end the search (out of memory, cancelled). */
-    lcdc_status (*probe)(const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out, lcdc_error **err);
+    lcdc_status (*probe)(const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out,
+                         lcdc_error **err);
     lcdc_status (*open)(const lcdc_request *request, void **out, lcdc_error **err);
     /**
      * Resolves the range. With request->bootstrap the range begins after the state that `snapshot` gives as its start:
@@ -81,7 +83,8 @@ struct lc_backend {
      */
     lcdc_status (*read_open)(void *source, const lcdc_request *request, struct lc_read **out, lcdc_error **err);
     void (*close)(void *source);
-    /** True when the engine's word cannot be trusted until the first batch came (Spark): a failure before it falls back. */
+    /** True when the engine's word cannot be trusted until the first batch came (Spark): a failure before it falls
+     * back. */
     bool may_fall_back;
     /**
      * Optional. Where the table's files lie, for the backends without this slot, which are then asked about that place;

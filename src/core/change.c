@@ -32,10 +32,11 @@ lcdc_status lcdc_op_parse(const char *word, size_t length, lcdc_op *out, lcdc_er
             *out = words[i].op;
             return LCDC_OK;
         }
-    return lc_fail(err, LC_R_UNKNOWN_OP,
-                   "unknown change type '%.*s', expected insert, delete, update_preimage, update_postimage, update_before or "
-                   "update_after",
-                   LC_STR_ARG(text));
+    return lc_fail(
+        err, LC_R_UNKNOWN_OP,
+        "unknown change type '%.*s', expected insert, delete, update_preimage, update_postimage, update_before or "
+        "update_after",
+        LC_STR_ARG(text));
 }
 
 void lc_change_batch_done(struct lc_change_batch *batch)

@@ -14,11 +14,11 @@
 
 struct lc_change_batch {
     int64_t n;
-    struct ArrowArray images;  /* struct array of the shape's columns, n rows; released when n is 0 */
-    struct ArrowArray after;   /* only in batches of `update` rows (after fold): the after images; else released */
-    lcdc_op op;                /* of all rows, when ops is NULL */
-    uint8_t *ops;              /* n ops; lc_alloc */
-    int64_t *row_ids;          /* n stable row ids when the table has them; lc_alloc; NULL = none */
+    struct ArrowArray images; /* struct array of the shape's columns, n rows; released when n is 0 */
+    struct ArrowArray after;  /* only in batches of `update` rows (after fold): the after images; else released */
+    lcdc_op op;               /* of all rows, when ops is NULL */
+    uint8_t *ops;             /* n ops; lc_alloc */
+    int64_t *row_ids;         /* n stable row ids when the table has them; lc_alloc; NULL = none */
     int64_t snapshot;
     int64_t ts_us;
     bool has_snapshot, has_ts;

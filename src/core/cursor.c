@@ -36,15 +36,17 @@ lcdc_status lc_cursor_parse(const char *text, struct lc_cursor *out, lcdc_error 
                 next_part(&rest, &after) && lc_parse_i64(after, &out->after) && next_part(&rest, &schema) &&
                 parse_hex(schema, &out->schema);
     out->table_id = rest;
-    return good ? LCDC_OK : lc_fail(err, LC_R_CURSOR_BAD, "cursor '%.*s' is not of the form lakecdc1/FORMAT/AFTER/SCHEMA/TABLE", LC_STR_ARG(lc_str_of(text)));
+    return good ? LCDC_OK
+                : lc_fail(err, LC_R_CURSOR_BAD, "cursor '%.*s' is not of the form lakecdc1/FORMAT/AFTER/SCHEMA/TABLE",
+                          LC_STR_ARG(lc_str_of(text)));
 }
 
 char *lc_cursor_print(const struct lc_read *read, int64_t after)
 {
     struct lc_buf text;
     lc_buf_init(&text, 1 << 16);
-    lc_buf_printf(&text, "lakecdc1/%s/%" PRId64 "/%016" PRIx64 "/%s", read->format, after, lc_field_fingerprint(read->schema),
-                  read->table_id);
+    lc_buf_printf(&text, "lakecdc1/%s/%" PRId64 "/%016" PRIx64 "/%s", read->format, after,
+                  lc_field_fingerprint(read->schema), read->table_id);
     return lc_buf_take(&text);
 }
 

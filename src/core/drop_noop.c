@@ -2,8 +2,9 @@
 /*
  * drop_noop.c - updates that changed nothing.
  *
- * A before-image and an after-image with the same content cancel (null = null, NaN = NaN); where rows have an identity it
- * must be the same too, which declared identity columns are by having the same content.
+ * A before-image and an after-image with the same content cancel (null = null, NaN = NaN); where rows have an identity
+ * it must be the same too, which declared identity columns are by having the same content. Inserts that come after a
+ * held before-image wait too: one may bear the identity that an update gave up, and must not overtake it.
  */
 #include "core/stage.h"
 
@@ -15,8 +16,10 @@ static lcdc_status look(struct lc_stage *stage, struct lc_change_batch *batch, c
     LC_TRY(lc_row_hash(stage->spec.columns, &batch->images, 0, NULL, content, err));
     for (int64_t i = 0; i < batch->n; i++) {
         lcdc_op op = lc_change_op(batch, i);
-        if (op != LCDC_OP_UPDATE_BEFORE && op != LCDC_OP_UPDATE_AFTER)
+        if (op != LCDC_OP_UPDATE_BEFORE && op != LCDC_OP_UPDATE_AFTER) {
+            hold[i] = op == LCDC_OP_INSERT && known && stage->pairs.map.n > 0;
             continue;
+        }
         struct lc_hash key = content[i];
         if (known)
             key = (struct lc_hash){key.a ^ (keys[i].a << 1 | keys[i].a >> 63), key.b + keys[i].b};
@@ -42,7 +45,8 @@ static lcdc_status resolve(struct lc_stage *stage, lcdc_error **err)
     return LCDC_OK;
 }
 
-lcdc_status lc_stage_drop_noop(struct lc_change_stream *take_below, const struct lc_stage_spec *spec, struct lc_change_stream **out, lcdc_error **err)
+lcdc_status lc_stage_drop_noop(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
+                               struct lc_change_stream **out, lcdc_error **err)
 {
     static const struct lc_stage_ops ops = {.look = look, .resolve = resolve};
     return lc_stage_new(take_below, spec, &ops, out, err);

@@ -11,9 +11,9 @@
 struct lcdc_feed {
     struct lc_reading *reading;
     lcdc_source *source;
-    lcdc_request *request;            /* kept for a fallback */
+    lcdc_request *request; /* kept for a fallback */
     struct lc_change_stream *stream;
-    struct lc_change_batch pending;   /* first batch, read ahead where a backend's word cannot be trusted */
+    struct lc_change_batch pending; /* first batch, read ahead where a backend's word cannot be trusted */
     bool has_pending, handed_out, ended;
     int64_t rows, batches, commits, last_done;
     bool any_done;
@@ -45,7 +45,8 @@ static lcdc_status start(lcdc_feed *feed, lcdc_error **err)
     return LCDC_OK;
 }
 
-/* A failure before the first batch is answered by the next backend, where the verdict allows; see design of the seam. */
+/* A failure before the first batch is answered by the next backend, where the verdict allows; see design of the seam.
+ */
 static bool may_go_on(const lcdc_feed *feed, lcdc_status status)
 {
     return lc_source_backend(feed->source)->may_fall_back && !feed->request->via &&
@@ -127,7 +128,8 @@ static bool shows_before(lcdc_op op)
 
 /* The public batch of an internal one. Rows of both sides in one batch share one image array: each side is that array
    with the other side's rows made null, which gather does by row index -1. */
-static lcdc_status side_of(const lcdc_feed *feed, struct lc_change_batch *batch, bool before, struct ArrowArray *out, lcdc_error **err)
+static lcdc_status side_of(const lcdc_feed *feed, struct lc_change_batch *batch, bool before, struct ArrowArray *out,
+                           lcdc_error **err)
 {
     LC_FREE int64_t *rows = lc_alloc((size_t)batch->n * sizeof(*rows));
     const struct ArrowArray *from = &batch->images;
@@ -137,7 +139,8 @@ static lcdc_status side_of(const lcdc_feed *feed, struct lc_change_batch *batch,
     return lc_array_gather(&feed->reading->images, 1, &from, NULL, rows, batch->n, out, err);
 }
 
-static lcdc_status export_batch(lcdc_feed *feed, struct lc_change_batch *batch, struct ArrowArray *out, lcdc_error **err)
+static lcdc_status export_batch(lcdc_feed *feed, struct lc_change_batch *batch, struct ArrowArray *out,
+                                lcdc_error **err)
 {
     LC_ARRAY struct ArrowArray before = {0}, after = {0};
     LC_TRY(project(feed, &batch->images, err));
@@ -164,7 +167,8 @@ static lcdc_status export_batch(lcdc_feed *feed, struct lc_change_batch *batch, 
         LC_TRY(side_of(feed, batch, true, &before, err));
         LC_TRY(side_of(feed, batch, false, &after, err));
     }
-    return lc_change_array(&feed->reading->images, ops, n, &before, &after, batch->has_snapshot ? snapshots : NULL, times, valid, out, err);
+    return lc_change_array(&feed->reading->images, ops, n, &before, &after, batch->has_snapshot ? snapshots : NULL,
+                           times, valid, out, err);
 }
 
 static lcdc_status set_cursor(lcdc_feed *feed, int64_t after, lcdc_error **err)
@@ -185,19 +189,17 @@ static lcdc_status end_of_stream(lcdc_feed *feed, lcdc_error **err)
 
 static lcdc_status next_internal(lcdc_feed *feed, struct lc_change_batch *out, bool *more, lcdc_error **err)
 {
+    *more = !feed->ended;
+    if (feed->ended)
+        return LCDC_OK;
+    if (feed->cancelled)
+        return lc_fail(err, LC_R_CANCELLED, "the read was cancelled");
     if (feed->has_pending) {
         *out = feed->pending;
         feed->pending = (struct lc_change_batch){0};
         feed->has_pending = false;
-        *more = !feed->ended;
         return LCDC_OK;
     }
-    if (feed->ended) {
-        *more = false;
-        return LCDC_OK;
-    }
-    if (feed->cancelled)
-        return lc_fail(err, LC_R_CANCELLED, "the read was cancelled");
     return lc_change_next(feed->stream, out, more, err);
 }
 
@@ -231,18 +233,14 @@ static lcdc_status next_public(lcdc_feed *feed, struct ArrowArray *out, lcdc_err
 struct export_stream {
     lcdc_feed *feed;
     lcdc_error *error;
+    lcdc_status failed; /* a read that failed stays so: asked again it must not look like the end of the rows */
 };
-
-static int stream_fail(struct export_stream *self, lcdc_status status)
-{
-    self->feed->ended = true;
-    return lc_status_errno(status);
-}
 
 static int stream_get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct export_stream *self = stream->private_data;
-    lcdc_error_free(lc_steal(self->error));
+    if (self->failed == LCDC_OK)
+        lcdc_error_free(lc_steal(self->error));
     return lc_status_errno(lc_change_schema(&self->feed->reading->images, out, &self->error));
 }
 
@@ -250,10 +248,12 @@ static int stream_get_next(struct ArrowArrayStream *stream, struct ArrowArray *o
 {
     struct export_stream *self = stream->private_data;
     LC_ARRAY struct ArrowArray batch = {0};
-    lcdc_error_free(lc_steal(self->error));
-    lcdc_status status = next_public(self->feed, &batch, &self->error);
-    if (status != LCDC_OK)
-        return stream_fail(self, status);
+    if (self->failed == LCDC_OK) {
+        lcdc_error_free(lc_steal(self->error));
+        self->failed = next_public(self->feed, &batch, &self->error);
+    }
+    if (self->failed != LCDC_OK)
+        return lc_status_errno(self->failed);
     *out = batch;
     batch = (struct ArrowArray){0};
     return 0;
@@ -318,8 +318,8 @@ const char *lcdc_feed_stats_json(lcdc_feed *feed)
 {
     struct lc_buf json;
     lc_buf_init(&json, 1 << 16);
-    lc_buf_printf(&json, "{\"rows\":%" PRId64 ",\"batches\":%" PRId64 ",\"commits\":%" PRId64 ",\"schema_changed\":%s", feed->rows,
-                  feed->batches, feed->commits, feed->reading->schema_changed ? "true" : "false");
+    lc_buf_printf(&json, "{\"rows\":%" PRId64 ",\"batches\":%" PRId64 ",\"commits\":%" PRId64 ",\"schema_changed\":%s",
+                  feed->rows, feed->batches, feed->commits, feed->reading->schema_changed ? "true" : "false");
     if (feed->reading->read->ops->stats) {
         lc_buf_char(&json, ',');
         feed->reading->read->ops->stats(feed->reading->read, &json);

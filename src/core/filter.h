@@ -16,7 +16,9 @@
 #include "base/value.h"
 
 enum lc_expr_kind {
-    LC_EXPR_AND, LC_EXPR_OR, LC_EXPR_NOT,
+    LC_EXPR_AND,
+    LC_EXPR_OR,
+    LC_EXPR_NOT,
     LC_EXPR_COMPARE, /* field op values[0] */
     LC_EXPR_IN,      /* field in values[0..n), n > 0; a null among them makes a miss unknown */
     LC_EXPR_LIKE,    /* field like values[0] (a STRING), escape in values[1] when n_values is 2, else none */
@@ -33,14 +35,14 @@ struct lc_expr {
     enum lc_expr_kind kind;
     enum lc_compare_op op;
     size_t n_args;
-    const struct lc_expr **args;    /* AND, OR: two or more; NOT: one */
-    const struct lc_field *field;   /* the column, a node of the schema it was bound to */
+    const struct lc_expr **args;  /* AND, OR: two or more; NOT: one */
+    const struct lc_field *field; /* the column, a node of the schema it was bound to */
     size_t n_path;
-    const size_t *path;             /* child indexes from the schema's root to the field */
+    const size_t *path; /* child indexes from the schema's root to the field */
     size_t n_values;
-    const struct lc_value *values;  /* of the field's type: where a literal cannot be (x > 1.5 on an int) the comparison
-                                       is rewritten so that it can; IN: sorted, each once, a null last. A FLOAT's may be
-                                       a double that no float holds: the comparison is one of doubles. */
+    const struct lc_value *values; /* of the field's type: where a literal cannot be (x > 1.5 on an int) the comparison
+                                      is rewritten so that it can; IN: sorted, each once, a null last. A FLOAT's may be
+                                      a double that no float holds: the comparison is one of doubles. */
 };
 
 /** Parses `text` against the columns of struct `schema`; nodes live in `arena`, fields point into `schema`. */

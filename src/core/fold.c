@@ -16,7 +16,8 @@ static lcdc_status refuse_unknown(const struct lc_change_batch *batch, lcdc_erro
         lcdc_op op = lc_change_op(batch, i);
         if (op == LCDC_OP_UPDATE_BEFORE || op == LCDC_OP_UPDATE_AFTER)
             return lc_fail(err, LC_R_IDENTITY_NEEDED,
-                           "fold: the updates of commit %" PRId64 " carry no row ids, name the columns that tell rows apart with --identity",
+                           "fold: the updates of commit %" PRId64
+                           " carry no row ids, name the columns that tell rows apart with --identity",
                            batch->snapshot);
     }
     return LCDC_OK;
@@ -29,7 +30,7 @@ static lcdc_status look(struct lc_stage *stage, struct lc_change_batch *batch, c
         return refuse_unknown(batch, err);
     for (int64_t i = 0; i < batch->n; i++) {
         lcdc_op op = lc_change_op(batch, i);
-        if (op == LCDC_OP_DELETE)
+        if (op == LCDC_OP_DELETE || !lc_has_key(keys[i]))
             continue;
         LC_TRY(lc_group_find(&stage->pairs.map, keys[i], op == LCDC_OP_UPDATE_BEFORE, &groups[i], err));
         hold[i] = groups[i] != LC_NO_GROUP;
@@ -86,7 +87,8 @@ static lcdc_status resolve(struct lc_stage *stage, lcdc_error **err)
     return LCDC_OK;
 }
 
-lcdc_status lc_stage_fold(struct lc_change_stream *take_below, const struct lc_stage_spec *spec, struct lc_change_stream **out, lcdc_error **err)
+lcdc_status lc_stage_fold(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
+                          struct lc_change_stream **out, lcdc_error **err)
 {
     static const struct lc_stage_ops ops = {.look = look, .resolve = resolve};
     return lc_stage_new(take_below, spec, &ops, out, err);

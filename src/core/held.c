@@ -11,7 +11,7 @@
 enum { CHUNK_ROWS = 8192, MERGE_AT = 64, MAX_BUFFERS = 3 };
 
 struct chunk {
-    uint32_t first;          /* number of its first row */
+    uint32_t first; /* number of its first row */
     int64_t n;
     int64_t bytes;
     struct ArrowArray array; /* in memory, or over the mapping below */
@@ -25,7 +25,7 @@ struct lc_held {
     uint32_t n_rows;
     size_t n_chunks, cap_chunks;
     struct chunk *chunks;
-    int file;                /* -1 until the first spill */
+    int file; /* -1 until the first spill */
     int64_t file_length;
 };
 
@@ -128,7 +128,8 @@ static lcdc_status write_all(int file, const void *bytes, int64_t n, int64_t at,
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
-            return lc_fail(err, LC_R_IO_FAILED, "temporary file: %s (set TMPDIR to a folder with room)", strerror(errno));
+            return lc_fail(err, LC_R_IO_FAILED, "temporary file: %s (set TMPDIR to a folder with room)",
+                           strerror(errno));
         p += done;
         at += done;
         n -= done;
@@ -141,11 +142,13 @@ static const struct lc_field *child_field(const struct lc_field *field, struct l
 {
     if (field->type.kind != LC_TYPE_MAP)
         return &field->children[c];
-    *entries = (struct lc_field){.name = "entries", .type = {.kind = LC_TYPE_STRUCT}, .n_children = 2, .children = field->children};
+    *entries = (struct lc_field){
+        .name = "entries", .type = {.kind = LC_TYPE_STRUCT}, .n_children = 2, .children = field->children};
     return entries;
 }
 
-static lcdc_status write_node(struct lc_held *held, const struct lc_field *field, const struct ArrowArray *array, lcdc_error **err)
+static lcdc_status write_node(struct lc_held *held, const struct lc_field *field, const struct ArrowArray *array,
+                              lcdc_error **err)
 {
     int64_t sizes[MAX_BUFFERS];
     buffer_sizes(field, array, sizes);
@@ -204,11 +207,14 @@ static int64_t count_nodes(const struct ArrowArray *array)
     return n;
 }
 
-static void copy_shape(const struct ArrowArray *from, struct ArrowArray *to, struct shell *shell, int64_t *node, int64_t *link,
-                       int64_t *buffer)
+static void copy_shape(const struct ArrowArray *from, struct ArrowArray *to, struct shell *shell, int64_t *node,
+                       int64_t *link, int64_t *buffer)
 {
-    *to = (struct ArrowArray){.length = from->length, .null_count = from->null_count, .n_buffers = from->n_buffers,
-                              .n_children = from->n_children, .release = shell_release};
+    *to = (struct ArrowArray){.length = from->length,
+                              .null_count = from->null_count,
+                              .n_buffers = from->n_buffers,
+                              .n_children = from->n_children,
+                              .release = shell_release};
     to->buffers = shell->buffers + *buffer;
     for (int64_t b = 0; b < from->n_buffers; b++)
         to->buffers[b] = from->buffers[b];
@@ -252,7 +258,8 @@ static lcdc_status open_file(struct lc_held *held, lcdc_error **err)
     LC_TRY_ALLOC(name);
     held->file = mkstemp(name);
     if (held->file < 0)
-        return lc_fail(err, LC_R_IO_FAILED, "temporary file %s: %s (set TMPDIR to a folder with room)", name, strerror(errno));
+        return lc_fail(err, LC_R_IO_FAILED, "temporary file %s: %s (set TMPDIR to a folder with room)", name,
+                       strerror(errno));
     unlink(name);
     return LCDC_OK;
 }
@@ -299,7 +306,8 @@ static lcdc_status push_chunk(struct lc_held *held, struct ArrowArray *take_arra
         held->cap_chunks = cap;
     }
     struct chunk *chunk = &held->chunks[held->n_chunks++];
-    *chunk = (struct chunk){.first = first, .n = take_array->length, .bytes = lc_array_bytes(take_array, held->columns)};
+    *chunk = (struct chunk){
+        .first = first, .n = take_array->length, .bytes = lc_array_bytes(take_array, held->columns)};
     lc_array_move(take_array, &chunk->array);
     held->memory += chunk->bytes;
     return held->memory > held->memory_limit ? spill(held, chunk, err) : LCDC_OK;
@@ -375,7 +383,8 @@ static size_t find_chunk(const struct lc_held *held, uint32_t number)
     return low;
 }
 
-lcdc_status lc_held_gather(struct lc_held *held, const uint32_t *numbers, int64_t n, struct ArrowArray *out, lcdc_error **err)
+lcdc_status lc_held_gather(struct lc_held *held, const uint32_t *numbers, int64_t n, struct ArrowArray *out,
+                           lcdc_error **err)
 {
     LC_FREE const struct ArrowArray **from = lc_calloc(held->n_chunks + 1, sizeof(*from));
     LC_FREE uint32_t *sources = lc_calloc((size_t)n, sizeof(*sources));

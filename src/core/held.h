@@ -21,7 +21,8 @@ lcdc_status lc_held_add(struct lc_held *held, const struct ArrowArray *images, c
                         uint32_t *first, lcdc_error **err);
 
 /** The rows of the given numbers as one array. A number of UINT32_MAX makes a null row. */
-lcdc_status lc_held_gather(struct lc_held *held, const uint32_t *numbers, int64_t n, struct ArrowArray *out, lcdc_error **err);
+lcdc_status lc_held_gather(struct lc_held *held, const uint32_t *numbers, int64_t n, struct ArrowArray *out,
+                           lcdc_error **err);
 
 /** Forgets all rows; numbers start at 0 again. */
 void lc_held_clear(struct lc_held *held);

@@ -2,8 +2,8 @@
 /*
  * label.c - a delete and an insert of one identity in one commit are an update.
  *
- * Deletes come first in a commit, so an insert whose identity no delete had leaves at once. An identity that occurs more
- * than once on a side is not guessed at: its rows stay deletes and inserts.
+ * Deletes come first in a commit, so an insert whose identity no delete had leaves at once. An identity that occurs
+ * more than once on a side is not guessed at: its rows stay deletes and inserts.
  */
 #include "core/stage.h"
 
@@ -44,7 +44,8 @@ static lcdc_status resolve(struct lc_stage *stage, lcdc_error **err)
     return LCDC_OK;
 }
 
-lcdc_status lc_stage_label(struct lc_change_stream *take_below, const struct lc_stage_spec *spec, struct lc_change_stream **out, lcdc_error **err)
+lcdc_status lc_stage_label(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
+                           struct lc_change_stream **out, lcdc_error **err)
 {
     static const struct lc_stage_ops ops = {.look = look, .resolve = resolve};
     return lc_stage_new(take_below, spec, &ops, out, err);

@@ -27,16 +27,11 @@ static lcdc_status look(struct lc_stage *stage, struct lc_change_batch *batch, c
     return LCDC_OK;
 }
 
-static bool has_key(const struct lc_pairs *pairs, uint32_t row)
-{
-    return pairs->keys[row].a || pairs->keys[row].b;
-}
-
 static lcdc_status count_identities(const struct lc_pairs *pairs, struct lc_group_map *map, lcdc_error **err)
 {
     for (uint32_t r = 0; r < pairs->n_rows; r++) {
         uint32_t g;
-        if (!pairs->rows[r].op || !has_key(pairs, r))
+        if (!pairs->rows[r].op || !lc_has_key(pairs->keys[r]))
             continue;
         LC_TRY(lc_group_find(map, pairs->keys[r], true, &g, err));
         if (lc_is_before(pairs->rows[r].op))
@@ -47,15 +42,17 @@ static lcdc_status count_identities(const struct lc_pairs *pairs, struct lc_grou
     return LCDC_OK;
 }
 
-static lcdc_status net_op(const struct lc_pairs *pairs, struct lc_group_map *map, uint32_t row, lcdc_op *out, lcdc_error **err)
+static lcdc_status net_op(const struct lc_pairs *pairs, struct lc_group_map *map, uint32_t row, lcdc_op *out,
+                          lcdc_error **err)
 {
     bool before = lc_is_before(pairs->rows[row].op), paired = false;
-    if (has_key(pairs, row)) {
+    if (lc_has_key(pairs->keys[row])) {
         uint32_t g;
         LC_TRY(lc_group_find(map, pairs->keys[row], false, &g, err));
         paired = map->groups[g].left == 1 && map->groups[g].right == 1;
     }
-    *out = before ? (paired ? LCDC_OP_UPDATE_BEFORE : LCDC_OP_DELETE) : (paired ? LCDC_OP_UPDATE_AFTER : LCDC_OP_INSERT);
+    *out = before ? (paired ? LCDC_OP_UPDATE_BEFORE : LCDC_OP_DELETE)
+                  : (paired ? LCDC_OP_UPDATE_AFTER : LCDC_OP_INSERT);
     return LCDC_OK;
 }
 
@@ -76,7 +73,8 @@ static lcdc_status resolve(struct lc_stage *stage, lcdc_error **err)
     return LCDC_OK;
 }
 
-lcdc_status lc_stage_net(struct lc_change_stream *take_below, const struct lc_stage_spec *spec, struct lc_change_stream **out, lcdc_error **err)
+lcdc_status lc_stage_net(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
+                         struct lc_change_stream **out, lcdc_error **err)
 {
     static const struct lc_stage_ops ops = {.look = look, .resolve = resolve, .whole_range = true, .keep_keys = true};
     return lc_stage_new(take_below, spec, &ops, out, err);

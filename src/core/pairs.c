@@ -67,7 +67,8 @@ lcdc_status lc_group_find(struct lc_group_map *map, struct lc_hash key, bool mak
     return LCDC_OK;
 }
 
-lcdc_status lc_pairs_init(struct lc_pairs *pairs, const struct lc_field *columns, int64_t memory_limit, lcdc_error **err)
+lcdc_status lc_pairs_init(struct lc_pairs *pairs, const struct lc_field *columns, int64_t memory_limit,
+                          lcdc_error **err)
 {
     *pairs = (struct lc_pairs){.columns = columns};
     return lc_held_new(columns, memory_limit, &pairs->held, err);
@@ -167,6 +168,8 @@ void lc_pairs_cancel(struct lc_pairs *pairs)
         group->left_row = group->right_row = group->left < group->right ? group->left : group->right;
     }
     for (uint32_t r = 0; r < pairs->n_rows; r++) {
+        if (pairs->rows[r].group == LC_NO_GROUP)
+            continue;
         struct lc_pair_group *group = &pairs->map.groups[pairs->rows[r].group];
         uint32_t *cancels = lc_is_before(pairs->rows[r].op) ? &group->left_row : &group->right_row;
         if (*cancels == 0)
@@ -200,7 +203,8 @@ static lcdc_status gather_out(struct lc_pairs *pairs, int64_t n, bool after, str
     return lc_held_gather(pairs->held, numbers, n, out, err);
 }
 
-lcdc_status lc_pairs_take(struct lc_pairs *pairs, int64_t most, struct lc_change_batch *out, bool *more, lcdc_error **err)
+lcdc_status lc_pairs_take(struct lc_pairs *pairs, int64_t most, struct lc_change_batch *out, bool *more,
+                          lcdc_error **err)
 {
     int64_t n = 0, left = (int64_t)pairs->n_out - pairs->at_out;
     *more = left > 0;
@@ -234,12 +238,18 @@ static lcdc_status row_id_keys(const struct lc_change_batch *batch, struct lc_ha
 {
     const void *no_validity[1] = {NULL};
     struct lc_field id_field = {.name = "id", .id = LC_NO_ID, .type = {.kind = LC_TYPE_INT64}};
-    const struct lc_field id_schema = {.id = LC_NO_ID, .type = {.kind = LC_TYPE_STRUCT}, .n_children = 1, .children = &id_field};
+    const struct lc_field id_schema = {
+        .id = LC_NO_ID, .type = {.kind = LC_TYPE_STRUCT}, .n_children = 1, .children = &id_field};
     const void *buffers[2] = {NULL, batch->row_ids};
     struct ArrowArray column = {.length = batch->n, .n_buffers = 2, .buffers = buffers};
     struct ArrowArray *children[1] = {&column};
-    struct ArrowArray rows = {.length = batch->n, .n_buffers = 1, .buffers = no_validity, .n_children = 1, .children = children};
-    return lc_row_hash(&id_schema, &rows, 0, NULL, keys, err);
+    struct ArrowArray rows = {
+        .length = batch->n, .n_buffers = 1, .buffers = no_validity, .n_children = 1, .children = children};
+    LC_TRY(lc_row_hash(&id_schema, &rows, 0, NULL, keys, err));
+    for (int64_t i = 0; i < batch->n; i++)
+        if (batch->row_ids[i] < 0)
+            keys[i] = (struct lc_hash){0, 0};
+    return LCDC_OK;
 }
 
 lcdc_status lc_identity_keys(const struct lc_identity *identity, const struct lc_field *columns,

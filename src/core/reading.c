@@ -16,8 +16,8 @@ static void apply_cursor(lcdc_request *request, const struct lc_cursor *cursor)
  * A cursor of another table usually names a commit that this one does not have. Then the reason worth telling is that
  * the tables differ, so that is looked for before the failed read's own error is given.
  */
-static lcdc_status explain_failed_cursor(lcdc_source *source, const lcdc_request *request, const struct lc_cursor *cursor,
-                                         lcdc_error **err)
+static lcdc_status explain_failed_cursor(lcdc_source *source, const lcdc_request *request,
+                                         const struct lc_cursor *cursor, lcdc_error **err)
 {
     LC_CLEANUP(lcdc_request_freep) lcdc_request *plain = NULL;
     struct lc_read *read = NULL;
@@ -67,10 +67,12 @@ static lcdc_status unknown_column(const struct lc_field *schema, const char *nam
     for (size_t i = 0; i < schema->n_children && names.n < 1000; i++)
         lc_buf_printf(&names, "%s%s", i ? ", " : "", schema->children[i].name);
     LC_FREE char *list = lc_buf_take(&names);
-    return lc_fail(err, LC_R_COLUMN_UNKNOWN, "%s: the table has no column '%s'; it has %s", option, name, list ? list : "others");
+    return lc_fail(err, LC_R_COLUMN_UNKNOWN, "%s: the table has no column '%s'; it has %s", option, name,
+                   list ? list : "others");
 }
 
-static lcdc_status find_column(const struct lc_field *schema, const char *name, const char *option, size_t *out, lcdc_error **err)
+static lcdc_status find_column(const struct lc_field *schema, const char *name, const char *option, size_t *out,
+                               lcdc_error **err)
 {
     size_t nocase = schema->n_children, matches = 0;
     for (size_t i = 0; i < schema->n_children; i++) {
@@ -89,8 +91,8 @@ static lcdc_status find_column(const struct lc_field *schema, const char *name, 
     return LCDC_OK;
 }
 
-static lcdc_status find_columns(const struct lc_field *schema, const struct lc_list *names, const char *option, bool *used,
-                                size_t *out, lcdc_error **err)
+static lcdc_status find_columns(const struct lc_field *schema, const struct lc_list *names, const char *option,
+                                bool *used, size_t *out, lcdc_error **err)
 {
     for (size_t i = 0; i < names->n; i++) {
         LC_TRY(find_column(schema, names->items[i], option, &out[i], err));
@@ -221,7 +223,8 @@ static lcdc_status plain_request(lcdc_request *request)
     return LCDC_OK;
 }
 
-static lcdc_status prepare(struct lc_reading *self, lcdc_source *source, const lcdc_request *request, bool at_shape, lcdc_error **err)
+static lcdc_status prepare(struct lc_reading *self, lcdc_source *source, const lcdc_request *request, bool at_shape,
+                           lcdc_error **err)
 {
     LC_TRY(lc_request_check(request, err));
     LC_TRY(lc_request_dup(request, &self->request, err));
@@ -229,18 +232,21 @@ static lcdc_status prepare(struct lc_reading *self, lcdc_source *source, const l
         LC_TRY(plain_request(self->request));
     LC_TRY(open_read(self, source, err));
     if (self->request->bootstrap && !self->read->ops->snapshot)
-        return lc_fail(err, LC_R_REQUEST_CONFLICT, "bootstrap: backend %s cannot read a snapshot", lc_source_backend(source)->name);
+        return lc_fail(err, LC_R_REQUEST_CONFLICT, "bootstrap: backend %s cannot read a snapshot",
+                       lc_source_backend(source)->name);
     LC_TRY(choose_columns(self, err));
     self->shape = (struct lc_shape){.columns = &self->columns,
                                     .pushdown = self->request->pushdown,
-                                    .row_ids = self->identity.n == 0 && (self->request->fold || self->request->net || self->request->drop_noop),
+                                    .row_ids = self->identity.n == 0 &&
+                                               (self->request->fold || self->request->net || self->request->drop_noop),
                                     .batch_rows = self->request->batch_rows,
                                     .memory_limit = self->request->memory_limit,
                                     .cancelled = (const _Atomic int *)&self->cancelled};
     return split_filter(self, err);
 }
 
-lcdc_status lc_reading_open(lcdc_source *source, const lcdc_request *request, bool at_shape, struct lc_reading **out, lcdc_error **err)
+lcdc_status lc_reading_open(lcdc_source *source, const lcdc_request *request, bool at_shape, struct lc_reading **out,
+                            lcdc_error **err)
 {
     struct lc_reading *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
@@ -268,8 +274,8 @@ void lc_reading_free(struct lc_reading *reading)
 typedef lcdc_status (*make_stage)(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
                                   struct lc_change_stream **out, lcdc_error **err);
 
-static lcdc_status add_stage(bool wanted, make_stage make, const struct lc_stage_spec *spec, struct lc_change_stream **stream,
-                             lcdc_error **err)
+static lcdc_status add_stage(bool wanted, make_stage make, const struct lc_stage_spec *spec,
+                             struct lc_change_stream **stream, lcdc_error **err)
 {
     return wanted ? make(lc_steal(*stream), spec, stream, err) : LCDC_OK;
 }
@@ -278,8 +284,10 @@ lcdc_status lc_reading_start(struct lc_reading *self, struct lc_change_stream **
 {
     const lcdc_request *request = self->request;
     struct lc_read *read = self->read;
-    struct lc_stage_spec spec = {.columns = &self->columns, .identity = self->identity,
-                                 .memory_limit = request->memory_limit / 4, .batch_rows = request->batch_rows};
+    struct lc_stage_spec spec = {.columns = &self->columns,
+                                 .identity = self->identity,
+                                 .memory_limit = request->memory_limit / 4,
+                                 .batch_rows = request->batch_rows};
     LC_CLEANUP(lc_change_stream_freep) struct lc_change_stream *stream = NULL, *first = NULL;
     LC_TRY(read->ops->changes(read, &self->shape, &stream, err));
     if (request->bootstrap) {

@@ -14,7 +14,7 @@
 
 struct lc_reading {
     struct lc_arena arena;
-    lcdc_request *request;          /* a copy, with the cursor applied */
+    lcdc_request *request; /* a copy, with the cursor applied */
     struct lc_read *read;
     struct lc_field columns;        /* STRUCT: what backends deliver */
     struct lc_field images;         /* STRUCT: what leaves */
@@ -22,7 +22,7 @@ struct lc_reading {
     struct lc_identity identity;    /* indexes into columns */
     const struct lc_expr *residual; /* bound to columns; NULL: the backend filters fully, or there is no filter */
     struct lc_shape shape;
-    bool schema_changed;            /* the cursor was made with other columns */
+    bool schema_changed; /* the cursor was made with other columns */
     _Atomic int cancelled;
 };
 
@@ -36,8 +36,8 @@ LC_DEFINE_CLEANUP(struct lc_reading *, lc_reading_free)
 lcdc_status lc_reading_start(struct lc_reading *reading, struct lc_change_stream **out, lcdc_error **err);
 
 /** Streams of reading_stages.c, each taking the one below over. */
-lcdc_status lc_stage_filter(struct lc_change_stream *take_below, const struct lc_expr *filter, const struct lc_field *columns,
-                            struct lc_change_stream **out, lcdc_error **err);
+lcdc_status lc_stage_filter(struct lc_change_stream *take_below, const struct lc_expr *filter,
+                            const struct lc_field *columns, struct lc_change_stream **out, lcdc_error **err);
 /** First all of `take_first`, then all of `take_second`. */
 lcdc_status lc_stage_concat(struct lc_change_stream *take_first, struct lc_change_stream *take_second,
                             struct lc_change_stream **out, lcdc_error **err);

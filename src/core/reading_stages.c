@@ -35,7 +35,8 @@ static lcdc_status filter_batch(const struct filter_stage *self, struct lc_chang
     return LCDC_OK;
 }
 
-static lcdc_status filter_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more, lcdc_error **err)
+static lcdc_status filter_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more,
+                               lcdc_error **err)
 {
     struct filter_stage *self = (struct filter_stage *)stream;
     for (;;) {
@@ -58,8 +59,8 @@ static void filter_release(struct lc_change_stream *stream)
     lc_free(self);
 }
 
-lcdc_status lc_stage_filter(struct lc_change_stream *take_below, const struct lc_expr *filter, const struct lc_field *columns,
-                            struct lc_change_stream **out, lcdc_error **err)
+lcdc_status lc_stage_filter(struct lc_change_stream *take_below, const struct lc_expr *filter,
+                            const struct lc_field *columns, struct lc_change_stream **out, lcdc_error **err)
 {
     static const struct lc_change_stream_ops ops = {filter_next, filter_release};
     struct filter_stage *self = lc_calloc(1, sizeof(*self));
@@ -80,7 +81,8 @@ struct concat_stage {
     int at;
 };
 
-static lcdc_status concat_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more, lcdc_error **err)
+static lcdc_status concat_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more,
+                               lcdc_error **err)
 {
     struct concat_stage *self = (struct concat_stage *)stream;
     for (; self->at < 2; self->at++) {

@@ -13,9 +13,9 @@ enum lc_bound_kind { LC_BOUND_START, LC_BOUND_LATEST, LC_BOUND_ID, LC_BOUND_TIME
 /** One end of a range. An integer is always a version or snapshot id; a date or timestamp a time; a word a tag. */
 struct lc_bound {
     enum lc_bound_kind kind;
-    int64_t id;        /* ID */
-    int64_t ts_us;     /* TIMESTAMP, microseconds since 1970 UTC */
-    const char *text;  /* as it was given; the tag's or branch's name for NAME */
+    int64_t id;       /* ID */
+    int64_t ts_us;    /* TIMESTAMP, microseconds since 1970 UTC */
+    const char *text; /* as it was given; the tag's or branch's name for NAME */
 };
 
 struct lc_list {
@@ -37,11 +37,11 @@ struct lc_shared {
 };
 
 struct lcdc_request {
-    struct lc_arena arena;  /* owns every text below */
-    const char *texts[LC_OPT_COUNT];  /* what each option was set to; NULL when it was not */
+    struct lc_arena arena;           /* owns every text below */
+    const char *texts[LC_OPT_COUNT]; /* what each option was set to; NULL when it was not */
     const char *table, *name, *via, *branch, *ca_file, *cursor, *where;
     struct lc_bound from, to;
-    bool from_set, to_set;  /* given, not defaulted */
+    bool from_set, to_set; /* given, not defaulted */
     bool from_exclusive, to_exclusive, bootstrap, fold, net, drop_noop, pushdown;
     struct lc_list columns, identity, path_map;
     int64_t batch_rows, memory_limit, timeout;

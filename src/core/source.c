@@ -200,7 +200,8 @@ static lcdc_status no_backend(lcdc_source *source, lcdc_error **err)
         const struct lc_candidate *c = &source->verdict.candidates[i];
         all_absent = all_absent && c->absent;
         if (c->reason && (!c->absent || !source->request->via))
-            lc_buf_printf(&text, "%s%s%s%s", text.n ? "; " : "", c->absent ? "" : c->name, c->absent ? "" : ": ", c->reason);
+            lc_buf_printf(&text, "%s%s%s%s", text.n ? "; " : "", c->absent ? "" : c->name, c->absent ? "" : ": ",
+                          c->reason);
     }
     LC_FREE char *reasons = lc_buf_take(&text);
     LC_TRY_ALLOC(reasons);

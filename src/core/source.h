@@ -20,11 +20,11 @@ struct lcdc_verdict {
 
 struct lcdc_source {
     lcdc_request *request;
-    lcdc_request *located;           /* the same with the place of the table's files; NULL when `request` has it */
+    lcdc_request *located; /* the same with the place of the table's files; NULL when `request` has it */
     struct lc_shared shared;
-    struct lc_arena arena;           /* texts of the verdict */
-    size_t at;                       /* the chosen backend's place in lc_backends and among the candidates */
-    void *handle;                    /* what its open() gave */
+    struct lc_arena arena; /* texts of the verdict */
+    size_t at;             /* the chosen backend's place in lc_backends and among the candidates */
+    void *handle;          /* what its open() gave */
     struct lcdc_verdict verdict;
 };
 

@@ -62,8 +62,10 @@ static lcdc_status look_at(struct lc_stage *self, struct lc_change_batch *batch,
 
 static void note_mark(struct lc_stage *self, const struct lc_change_batch *batch)
 {
-    self->mark = (struct lc_change_batch){.snapshot = batch->snapshot, .ts_us = batch->ts_us,
-                                          .has_snapshot = batch->has_snapshot, .has_ts = batch->has_ts};
+    self->mark = (struct lc_change_batch){.snapshot = batch->snapshot,
+                                          .ts_us = batch->ts_us,
+                                          .has_snapshot = batch->has_snapshot,
+                                          .has_ts = batch->has_ts};
 }
 
 /* The next batch of the resolved window; at its end the mark. */
@@ -118,7 +120,8 @@ static lcdc_status step(struct lc_stage *self, struct lc_change_batch *out, bool
     }
 }
 
-static lcdc_status stage_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more, lcdc_error **err)
+static lcdc_status stage_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more,
+                              lcdc_error **err)
 {
     lcdc_status status = step((struct lc_stage *)stream, out, more, err);
     if (status != LCDC_OK)
@@ -137,8 +140,8 @@ static void stage_release(struct lc_change_stream *stream)
     lc_free(self);
 }
 
-lcdc_status lc_stage_new(struct lc_change_stream *take_below, const struct lc_stage_spec *spec, const struct lc_stage_ops *ops,
-                         struct lc_change_stream **out, lcdc_error **err)
+lcdc_status lc_stage_new(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
+                         const struct lc_stage_ops *ops, struct lc_change_stream **out, lcdc_error **err)
 {
     static const struct lc_change_stream_ops stream_ops = {stage_next, stage_release};
     struct lc_stage *self = lc_calloc(1, sizeof(*self));

@@ -38,7 +38,7 @@ struct lc_stage {
     uint32_t *groups;
 };
 
-lcdc_status lc_stage_new(struct lc_change_stream *take_below, const struct lc_stage_spec *spec, const struct lc_stage_ops *ops,
-                         struct lc_change_stream **out, lcdc_error **err);
+lcdc_status lc_stage_new(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
+                         const struct lc_stage_ops *ops, struct lc_change_stream **out, lcdc_error **err);
 
 #endif

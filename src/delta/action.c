@@ -61,14 +61,16 @@ bool lc_delta_is_true(const struct lc_delta_metadata *metadata, const char *key)
 
 bool lc_delta_vector_equal(const struct lc_delta_vector *a, const struct lc_delta_vector *b)
 {
-    return a->storage == b->storage && (!a->storage || (lc_str_eq(a->path_or_inline, b->path_or_inline) && a->offset == b->offset));
+    return a->storage == b->storage &&
+           (!a->storage || (lc_str_eq(a->path_or_inline, b->path_or_inline) && a->offset == b->offset));
 }
 
 int64_t lc_delta_stats_rows(struct lc_str stats)
 {
     LC_JSON struct json_t *json = NULL;
     int64_t rows = -1;
-    if (stats.n == 0 || lc_json_parse(stats, &json, NULL) != LCDC_OK || !lc_json_get_i64(json, "numRecords", &rows) || rows < 0)
+    if (stats.n == 0 || lc_json_parse(stats, &json, NULL) != LCDC_OK || !lc_json_get_i64(json, "numRecords", &rows) ||
+        rows < 0)
         return -1;
     return rows;
 }
@@ -80,7 +82,8 @@ static lcdc_status bad(lcdc_error **err, const char *action, const char *what)
     return lc_fail(err, LC_R_DELTA_LOG_BAD, "action %s: %s", action, what);
 }
 
-static lcdc_status copy_text(struct lc_arena *arena, const struct json_t *object, const char *key, struct lc_str *out, lcdc_error **err)
+static lcdc_status copy_text(struct lc_arena *arena, const struct json_t *object, const char *key, struct lc_str *out,
+                             lcdc_error **err)
 {
     struct lc_str text;
     *out = (struct lc_str){"", 0};
@@ -90,8 +93,8 @@ static lcdc_status copy_text(struct lc_arena *arena, const struct json_t *object
 }
 
 /* A map of strings; JSON null is kept as null, a missing map is empty. */
-static lcdc_status parse_pairs(const struct json_t *map, struct lc_arena *arena, size_t *n, const struct lc_delta_pair **out,
-                               const char *action, lcdc_error **err)
+static lcdc_status parse_pairs(const struct json_t *map, struct lc_arena *arena, size_t *n,
+                               const struct lc_delta_pair **out, const char *action, lcdc_error **err)
 {
     if (map && !lc_json_is_object(map))
         return bad(err, action, "a map of texts is of another kind");
@@ -133,8 +136,8 @@ static lcdc_status parse_texts(const struct json_t *array, struct lc_arena *aren
     return LCDC_OK;
 }
 
-static lcdc_status parse_vector(const struct json_t *json, struct lc_arena *arena, struct lc_delta_vector *out, const char *action,
-                                lcdc_error **err)
+static lcdc_status parse_vector(const struct json_t *json, struct lc_arena *arena, struct lc_delta_vector *out,
+                                const char *action, lcdc_error **err)
 {
     struct lc_str storage;
     if (!json)
@@ -152,7 +155,8 @@ static lcdc_status parse_vector(const struct json_t *json, struct lc_arena *aren
 }
 
 /* Decoded once: the log holds URI-encoded paths, and what is below the table's root is never decoded again. */
-static lcdc_status parse_path(const struct json_t *json, struct lc_arena *arena, struct lc_str *out, const char *action, lcdc_error **err)
+static lcdc_status parse_path(const struct json_t *json, struct lc_arena *arena, struct lc_str *out, const char *action,
+                              lcdc_error **err)
 {
     struct lc_str raw;
     if (!lc_json_get_str(json, "path", &raw) || raw.n == 0)
@@ -168,10 +172,11 @@ static lcdc_status parse_path(const struct json_t *json, struct lc_arena *arena,
     return lc_arena_str(arena, text, out) ? LCDC_OK : lc_fail_oom(err);
 }
 
-static lcdc_status parse_file(const struct json_t *json, struct lc_arena *arena, struct lc_delta_file *out, const char *action,
-                              lcdc_error **err)
+static lcdc_status parse_file(const struct json_t *json, struct lc_arena *arena, struct lc_delta_file *out,
+                              const char *action, lcdc_error **err)
 {
-    *out = (struct lc_delta_file){.size = -1, .rows = -1, .base_row_id = -1, .default_row_version = -1, .data_change = true};
+    *out = (struct lc_delta_file){
+        .size = -1, .rows = -1, .base_row_id = -1, .default_row_version = -1, .data_change = true};
     LC_TRY(parse_path(json, arena, &out->path, action, err));
     const struct json_t *partition_values = lc_json_member(json, "partitionValues");
     out->has_partition_values = lc_json_is_object(partition_values);
@@ -190,7 +195,8 @@ static lcdc_status parse_file(const struct json_t *json, struct lc_arena *arena,
     return parse_vector(lc_json_member(json, "deletionVector"), arena, &out->vector, action, err);
 }
 
-static lcdc_status parse_metadata(const struct json_t *json, struct lc_arena *arena, struct lc_delta_metadata *out, lcdc_error **err)
+static lcdc_status parse_metadata(const struct json_t *json, struct lc_arena *arena, struct lc_delta_metadata *out,
+                                  lcdc_error **err)
 {
     struct lc_str provider;
     *out = (struct lc_delta_metadata){0};
@@ -200,32 +206,39 @@ static lcdc_status parse_metadata(const struct json_t *json, struct lc_arena *ar
         return bad(err, "metaData", "it has no schemaString");
     const struct json_t *format = lc_json_member(json, "format");
     if (lc_json_get_str(format, "provider", &provider) && !lc_str_is_nocase(provider, "parquet"))
-        return lc_fail(err, LC_R_PARQUET_UNSUPPORTED, "the table's files are '%.*s', only parquet can be read", LC_STR_ARG(provider));
-    LC_TRY(parse_texts(lc_json_member(json, "partitionColumns"), arena, &out->n_partition_columns, &out->partition_columns, "metaData", err));
-    return parse_pairs(lc_json_member(json, "configuration"), arena, &out->n_configuration, &out->configuration, "metaData", err);
+        return lc_fail(err, LC_R_PARQUET_UNSUPPORTED, "the table's files are '%.*s', only parquet can be read",
+                       LC_STR_ARG(provider));
+    LC_TRY(parse_texts(lc_json_member(json, "partitionColumns"), arena, &out->n_partition_columns,
+                       &out->partition_columns, "metaData", err));
+    return parse_pairs(lc_json_member(json, "configuration"), arena, &out->n_configuration, &out->configuration,
+                       "metaData", err);
 }
 
-static lcdc_status parse_protocol(const struct json_t *json, struct lc_arena *arena, struct lc_delta_protocol *out, lcdc_error **err)
+static lcdc_status parse_protocol(const struct json_t *json, struct lc_arena *arena, struct lc_delta_protocol *out,
+                                  lcdc_error **err)
 {
     *out = (struct lc_delta_protocol){0};
     if (!lc_json_get_i64(json, "minReaderVersion", &out->reader_version) || out->reader_version < 0)
         return bad(err, "protocol", "it has no minReaderVersion");
-    return parse_texts(lc_json_member(json, "readerFeatures"), arena, &out->n_reader_features, &out->reader_features, "protocol", err);
+    return parse_texts(lc_json_member(json, "readerFeatures"), arena, &out->n_reader_features, &out->reader_features,
+                       "protocol", err);
 }
 
-static lcdc_status parse_commit_info(const struct json_t *json, struct lc_arena *arena, struct lc_delta_commit_info *out, lcdc_error **err)
+static lcdc_status parse_commit_info(const struct json_t *json, struct lc_arena *arena,
+                                     struct lc_delta_commit_info *out, lcdc_error **err)
 {
     struct lc_str preserved;
     *out = (struct lc_delta_commit_info){0};
     LC_TRY(copy_text(arena, json, "operation", &out->operation, err));
     out->has_in_commit_ts = lc_json_get_i64(json, "inCommitTimestamp", &out->in_commit_ts_ms);
     const struct json_t *tags = lc_json_member(json, "tags");
-    out->row_ids_preserved = lc_json_get_str(tags, "delta.rowTracking.preserved", &preserved) && lc_str_is_nocase(preserved, "true");
+    out->row_ids_preserved = lc_json_get_str(tags, "delta.rowTracking.preserved", &preserved) &&
+                             lc_str_is_nocase(preserved, "true");
     return LCDC_OK;
 }
 
-static lcdc_status parse_body(const struct json_t *body, const char *name, struct lc_arena *arena, struct lc_delta_action *out,
-                              lcdc_error **err)
+static lcdc_status parse_body(const struct json_t *body, const char *name, struct lc_arena *arena,
+                              struct lc_delta_action *out, lcdc_error **err)
 {
     switch (out->kind) {
     case LC_DELTA_ADD:
@@ -247,7 +260,8 @@ static lcdc_status parse_body(const struct json_t *body, const char *name, struc
     return LCDC_OK;
 }
 
-lcdc_status lc_delta_action_parse(struct lc_str line, struct lc_arena *arena, struct lc_delta_action *out, lcdc_error **err)
+lcdc_status lc_delta_action_parse(struct lc_str line, struct lc_arena *arena, struct lc_delta_action *out,
+                                  lcdc_error **err)
 {
     LC_JSON struct json_t *json = NULL;
     struct lc_str name;

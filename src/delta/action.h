@@ -17,21 +17,21 @@ struct lc_delta_pair {
 };
 
 struct lc_delta_vector {
-    char storage;               /* 'u', 'i', 'p'; 0 = no vector */
+    char storage; /* 'u', 'i', 'p'; 0 = no vector */
     struct lc_str path_or_inline;
     int64_t offset, size, cardinality;
 };
 
 /** add, remove and cdc alike. Unknown numbers are -1. */
 struct lc_delta_file {
-    struct lc_str path;         /* decoded once; relative to the table or absolute */
+    struct lc_str path; /* decoded once; relative to the table or absolute */
     bool has_partition_values;
     size_t n_partition_values;
     const struct lc_delta_pair *partition_values;
     int64_t size;
     bool data_change;
-    struct lc_str stats;        /* JSON text; n 0 = none */
-    int64_t rows;               /* numRecords of the stats */
+    struct lc_str stats; /* JSON text; n 0 = none */
+    int64_t rows;        /* numRecords of the stats */
     struct lc_delta_vector vector;
     int64_t base_row_id, default_row_version;
 };
@@ -54,7 +54,7 @@ struct lc_delta_commit_info {
     struct lc_str operation;
     bool has_in_commit_ts;
     int64_t in_commit_ts_ms;
-    bool row_ids_preserved;     /* tag delta.rowTracking.preserved */
+    bool row_ids_preserved; /* tag delta.rowTracking.preserved */
 };
 
 enum lc_delta_action_kind {
@@ -76,14 +76,15 @@ struct lc_delta_action {
         struct lc_delta_metadata metadata;
         struct lc_delta_protocol protocol;
         struct lc_delta_commit_info commit_info;
-        struct lc_str sidecar;  /* its path */
+        struct lc_str sidecar; /* its path */
     };
 };
 
 enum { LC_DELTA_MAX_LINE = 256 * 1024 * 1024 };
 
 /** Reads one line; texts are copied into `arena`. */
-lcdc_status lc_delta_action_parse(struct lc_str line, struct lc_arena *arena, struct lc_delta_action *out, lcdc_error **err);
+lcdc_status lc_delta_action_parse(struct lc_str line, struct lc_arena *arena, struct lc_delta_action *out,
+                                  lcdc_error **err);
 
 /** The action a line holds, by its first key alone: a cheap look before the whole line is parsed. */
 enum lc_delta_action_kind lc_delta_action_peek(struct lc_str line);

@@ -48,7 +48,8 @@ static lcdc_status delta_open(const lcdc_request *request, void **out, lcdc_erro
     return LCDC_OK;
 }
 
-static lcdc_status delta_probe(const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out, lcdc_error **err)
+static lcdc_status delta_probe(const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out,
+                               lcdc_error **err)
 {
     void *handle = NULL;
     LC_ERROR lcdc_error *problem = NULL;
@@ -66,7 +67,8 @@ static lcdc_status delta_probe(const lcdc_request *request, struct lc_arena *are
         return lc_fail_oom(err);
     out->usable = status == LCDC_OK;
     out->absent = status == LCDC_NOT_FOUND;
-    out->reason = out->usable ? "Delta log read straight from storage" : lc_arena_strdup(arena, lcdc_error_message(problem));
+    out->reason = out->usable ? "Delta log read straight from storage"
+                              : lc_arena_strdup(arena, lcdc_error_message(problem));
     LC_TRY_ALLOC(out->reason);
     return LCDC_OK;
 }
@@ -132,24 +134,29 @@ static lcdc_status find_whole_snapshot(struct delta_read *self, const struct sou
         if (whole)
             return LCDC_OK;
     }
-    return lc_fail(err, LC_R_DATA_FILE_GONE, "no version up to %" PRId64 " has all its files left, a snapshot cannot be read", self->range.to);
+    return lc_fail(err, LC_R_DATA_FILE_GONE,
+                   "no version up to %" PRId64 " has all its files left, a snapshot cannot be read", self->range.to);
 }
 
-static lcdc_status fill_read(struct delta_read *self, struct source *source, const lcdc_request *request, lcdc_error **err)
+static lcdc_status fill_read(struct delta_read *self, struct source *source, const lcdc_request *request,
+                             lcdc_error **err)
 {
     LC_TRY(lc_delta_log_open(source->storage, source->root, &self->log, err));
     LC_TRY(lc_delta_range_resolve(self->log, request, &self->range, err));
     struct lc_delta_range *range = &self->range;
     bool empty = range->to < range->from;
     int64_t last = empty ? range->from - 1 : range->to;
-    /* the state before the range is needed too where rows of it may be asked for; an empty range needs the schema only */
-    LC_TRY(lc_delta_timeline_read(self->log, empty ? (last < 0 ? 0 : last) : range->from, last < 0 ? 0 : last, &self->timeline, err));
+    /* the state before the range is needed too where rows of it may be asked for; an empty range needs the schema only
+     */
+    LC_TRY(lc_delta_timeline_read(self->log, empty ? (last < 0 ? 0 : last) : range->from, last < 0 ? 0 : last,
+                                  &self->timeline, err));
     const struct lc_delta_state *end = lc_delta_timeline_at(&self->timeline, last < 0 ? 0 : last);
     LC_TRY(lc_delta_schema_parse(&end->metadata, &self->arena, &self->schema, &self->table.context.match, err));
-    self->planner = (struct lc_delta_planner){.log = self->log,
-                                              .timeline = &self->timeline,
-                                              .files = {.root = source->root, .path_map = &source->path_map,
-                                                        .storage = source->storage, .schema = &self->schema}};
+    self->planner = (struct lc_delta_planner){
+        .log = self->log,
+        .timeline = &self->timeline,
+        .files = {
+            .root = source->root, .path_map = &source->path_map, .storage = source->storage, .schema = &self->schema}};
     if (request->bootstrap && request->from.kind == LC_BOUND_START)
         LC_TRY(find_whole_snapshot(self, source, err));
     struct lc_read *read = &self->table.read;

@@ -6,25 +6,28 @@
 #include "delta/schema.h"
 
 /* The columns that are read, as a schemaString; what a checkpoint lacks of them reads null. */
+/* clang-format off */
 #define TEXT(name) "{\"name\":\"" name "\",\"type\":\"string\"}"
 #define LONG(name) "{\"name\":\"" name "\",\"type\":\"long\"}"
 #define INT(name) "{\"name\":\"" name "\",\"type\":\"integer\"}"
-#define FLAG(name) "{\"name\":\"" name "\",\"type\":\"boolean\"}"
 #define MAP(name) "{\"name\":\"" name "\",\"type\":{\"type\":\"map\",\"keyType\":\"string\",\"valueType\":\"string\"}}"
 #define LIST(name) "{\"name\":\"" name "\",\"type\":{\"type\":\"array\",\"elementType\":\"string\"}}"
 #define STRUCT(name, fields) "{\"name\":\"" name "\",\"type\":{\"type\":\"struct\",\"fields\":[" fields "]}}"
 
-#define VECTOR STRUCT("deletionVector", TEXT("storageType") "," TEXT("pathOrInlineDv") "," INT("offset") "," INT("sizeInBytes") "," LONG("cardinality"))
+#define STATE \
+    STRUCT("protocol", INT("minReaderVersion") "," LIST("readerFeatures")) "," \
+    STRUCT("metaData", TEXT("id") "," TEXT("schemaString") "," LIST("partitionColumns") "," MAP("configuration"))
+#define VECTOR \
+    STRUCT("deletionVector", TEXT("storageType") "," TEXT("pathOrInlineDv") "," INT("offset") "," \
+           INT("sizeInBytes") "," LONG("cardinality"))
+#define FILES \
+    STRUCT("add", TEXT("path") "," MAP("partitionValues") "," LONG("size") "," TEXT("stats") "," \
+           LONG("baseRowId") "," LONG("defaultRowCommitVersion") "," VECTOR) "," \
+    STRUCT("sidecar", TEXT("path"))
+/* clang-format on */
 
-static const char state_schema[] = "{\"type\":\"struct\",\"fields\":["
-    STRUCT("protocol", INT("minReaderVersion") "," LIST("readerFeatures")) ","
-    STRUCT("metaData", TEXT("id") "," TEXT("schemaString") "," LIST("partitionColumns") "," MAP("configuration")) "]}";
-
-static const char files_schema[] = "{\"type\":\"struct\",\"fields\":["
-    STRUCT("protocol", INT("minReaderVersion") "," LIST("readerFeatures")) ","
-    STRUCT("metaData", TEXT("id") "," TEXT("schemaString") "," LIST("partitionColumns") "," MAP("configuration")) ","
-    STRUCT("add", TEXT("path") "," MAP("partitionValues") "," LONG("size") "," TEXT("stats") "," LONG("baseRowId") "," LONG("defaultRowCommitVersion") "," VECTOR) ","
-    STRUCT("sidecar", TEXT("path")) "]}";
+static const char state_schema[] = "{\"type\":\"struct\",\"fields\":[" STATE "]}";
+static const char files_schema[] = "{\"type\":\"struct\",\"fields\":[" STATE "," FILES "]}";
 
 enum { PROTOCOL, METADATA, ADD, SIDECAR };
 enum { ADD_PATH, ADD_PARTITION_VALUES, ADD_SIZE, ADD_STATS, ADD_BASE_ROW_ID, ADD_ROW_VERSION, ADD_VECTOR };
@@ -63,15 +66,16 @@ static int64_t get_int(const struct ArrowArray *array, int64_t row, int64_t abse
     return lc_array_is_null(array, row) ? absent : ((const int32_t *)array->buffers[1])[array->offset + row];
 }
 
-static lcdc_status keep_text(const struct reader *self, const struct ArrowArray *array, int64_t row, struct lc_str *out, lcdc_error **err)
+static lcdc_status keep_text(const struct reader *self, const struct ArrowArray *array, int64_t row, struct lc_str *out,
+                             lcdc_error **err)
 {
     struct lc_str text;
     (void)get_text(array, row, &text);
     return lc_arena_str(self->arena, text, out) ? LCDC_OK : lc_fail_oom(err);
 }
 
-static lcdc_status get_texts(const struct reader *self, const struct ArrowArray *list, int64_t row, size_t *n, const struct lc_str **out,
-                             lcdc_error **err)
+static lcdc_status get_texts(const struct reader *self, const struct ArrowArray *list, int64_t row, size_t *n,
+                             const struct lc_str **out, lcdc_error **err)
 {
     *n = 0;
     *out = NULL;
@@ -113,7 +117,8 @@ static lcdc_status row_protocol(struct reader *self, const struct ArrowArray *ar
 {
     struct lc_delta_action action = {.kind = LC_DELTA_PROTOCOL};
     action.protocol.reader_version = get_int(array->children[0], row, 0);
-    LC_TRY(get_texts(self, array->children[1], row, &action.protocol.n_reader_features, &action.protocol.reader_features, err));
+    LC_TRY(get_texts(self, array->children[1], row, &action.protocol.n_reader_features,
+                     &action.protocol.reader_features, err));
     return self->visit(self->context, &action, err);
 }
 
@@ -128,8 +133,8 @@ static lcdc_status row_metadata(struct reader *self, const struct ArrowArray *ar
     return self->visit(self->context, &action, err);
 }
 
-static lcdc_status row_vector(const struct reader *self, const struct ArrowArray *array, int64_t row, struct lc_delta_vector *out,
-                              lcdc_error **err)
+static lcdc_status row_vector(const struct reader *self, const struct ArrowArray *array, int64_t row,
+                              struct lc_delta_vector *out, lcdc_error **err)
 {
     struct lc_str storage;
     int64_t at = array->offset + row;
@@ -160,7 +165,8 @@ static lcdc_status row_add(struct reader *self, const struct ArrowArray *array, 
     if (!lc_arena_str(self->arena, lc_str_of(decoded), &file->path))
         return lc_fail_oom(err);
     file->has_partition_values = !lc_array_is_null(array->children[ADD_PARTITION_VALUES], row);
-    LC_TRY(get_pairs(self, array->children[ADD_PARTITION_VALUES], row, &file->n_partition_values, &file->partition_values, err));
+    LC_TRY(get_pairs(self, array->children[ADD_PARTITION_VALUES], row, &file->n_partition_values,
+                     &file->partition_values, err));
     file->size = get_long(array->children[ADD_SIZE], row, -1);
     LC_TRY(keep_text(self, array->children[ADD_STATS], row, &file->stats, err));
     file->rows = lc_delta_stats_rows(file->stats);
@@ -244,7 +250,8 @@ static lcdc_status read_json(struct reader *self, const char *path, lcdc_error *
         lcdc_status status = lc_delta_action_parse(line, self->arena, &action, err);
         if (status == LCDC_OK && action.kind == LC_DELTA_SIDECAR && self->files)
             status = add_sidecar(self, action.sidecar, err);
-        bool wanted = action.kind == LC_DELTA_PROTOCOL || action.kind == LC_DELTA_METADATA || (action.kind == LC_DELTA_ADD && self->files);
+        bool wanted = action.kind == LC_DELTA_PROTOCOL || action.kind == LC_DELTA_METADATA ||
+                      (action.kind == LC_DELTA_ADD && self->files);
         if (status == LCDC_OK && wanted)
             status = self->visit(self->context, &action, err);
         if (status != LCDC_OK) {
@@ -286,8 +293,9 @@ static lcdc_status read_all(struct reader *self, const struct lc_delta_checkpoin
     return read_sidecars(self, err);
 }
 
-lcdc_status lc_delta_checkpoint_read(const struct lc_delta_log *log, const struct lc_delta_checkpoint *checkpoint, bool files,
-                                     struct lc_arena *arena, lc_delta_visit visit, void *context, lcdc_error **err)
+lcdc_status lc_delta_checkpoint_read(const struct lc_delta_log *log, const struct lc_delta_checkpoint *checkpoint,
+                                     bool files, struct lc_arena *arena, lc_delta_visit visit, void *context,
+                                     lcdc_error **err)
 {
     struct reader reader = {.log = log, .arena = arena, .files = files, .visit = visit, .context = context};
     lcdc_status status = read_all(&reader, checkpoint, err);

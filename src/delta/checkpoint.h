@@ -14,7 +14,8 @@ typedef lcdc_status (*lc_delta_visit)(void *context, const struct lc_delta_actio
  * Visits protocol and metaData, and with `files` every add too. Texts of visited actions live in `arena`. Removes in a
  * checkpoint are tombstones and are left out.
  */
-lcdc_status lc_delta_checkpoint_read(const struct lc_delta_log *log, const struct lc_delta_checkpoint *checkpoint, bool files,
-                                     struct lc_arena *arena, lc_delta_visit visit, void *context, lcdc_error **err);
+lcdc_status lc_delta_checkpoint_read(const struct lc_delta_log *log, const struct lc_delta_checkpoint *checkpoint,
+                                     bool files, struct lc_arena *arena, lc_delta_visit visit, void *context,
+                                     lcdc_error **err);
 
 #endif

@@ -76,7 +76,8 @@ static lcdc_status sort_files(struct file_list *list, const char *action, lcdc_e
         qsort(list->items, list->n, sizeof(*list->items), compare_paths);
     for (size_t i = 1; i < list->n; i++)
         if (lc_str_eq(list->items[i].path, list->items[i - 1].path))
-            return lc_fail(err, LC_R_DELTA_LOG_BAD, "two %s actions for %s, a commit has at most one", action, list->items[i].path.p);
+            return lc_fail(err, LC_R_DELTA_LOG_BAD, "two %s actions for %s, a commit has at most one", action,
+                           list->items[i].path.p);
     return LCDC_OK;
 }
 
@@ -92,9 +93,10 @@ static lcdc_status state_before(struct lc_delta_planner *planner, int64_t versio
     return LCDC_OK;
 }
 
-/* A remove may lack partition values, statistics and row ids (unless extendedFileMetadata): the add it undoes has them. */
-static lcdc_status complete_remove(struct lc_delta_planner *planner, int64_t version, bool partitioned, bool row_ids, struct lc_delta_file *file,
-                                   lcdc_error **err)
+/* A remove may lack partition values, statistics and row ids (unless extendedFileMetadata): the add it undoes has them.
+ */
+static lcdc_status complete_remove(struct lc_delta_planner *planner, int64_t version, bool partitioned, bool row_ids,
+                                   struct lc_delta_file *file, lcdc_error **err)
 {
     bool must = partitioned && !file->has_partition_values, wants = row_ids && file->base_row_id < 0;
     if (!must && !wants)
@@ -117,7 +119,8 @@ static lcdc_status complete_remove(struct lc_delta_planner *planner, int64_t ver
 
 /* ---- row sets ---- */
 
-static lcdc_status copy_texts(struct lc_arena *arena, const struct lc_delta_file *file, struct lc_delta_file *out, lcdc_error **err)
+static lcdc_status copy_texts(struct lc_arena *arena, const struct lc_delta_file *file, struct lc_delta_file *out,
+                              lcdc_error **err)
 {
     /* what complete_remove() took from the earlier state must live as long as the commit */
     struct lc_delta_pair *pairs = lc_arena_array(arena, file->n_partition_values, sizeof(*pairs));
@@ -125,7 +128,8 @@ static lcdc_status copy_texts(struct lc_arena *arena, const struct lc_delta_file
     *out = *file;
     for (size_t i = 0; i < file->n_partition_values; i++) {
         pairs[i].is_null = file->partition_values[i].is_null;
-        if (!lc_arena_str(arena, file->partition_values[i].key, &pairs[i].key) || !lc_arena_str(arena, file->partition_values[i].value, &pairs[i].value))
+        if (!lc_arena_str(arena, file->partition_values[i].key, &pairs[i].key) ||
+            !lc_arena_str(arena, file->partition_values[i].value, &pairs[i].value))
             return lc_fail_oom(err);
     }
     out->partition_values = pairs;
@@ -138,13 +142,14 @@ static lcdc_status copy_texts(struct lc_arena *arena, const struct lc_delta_file
 struct builder {
     struct lc_delta_planner *planner;
     struct lc_commit *commit;
-    size_t n_pairs;      /* same path on both sides, other vector */
-    size_t n_whole;      /* other files */
-    bool row_ids;        /* every file carries row ids */
+    size_t n_pairs; /* same path on both sides, other vector */
+    size_t n_whole; /* other files */
+    bool row_ids;   /* every file carries row ids */
 };
 
-static lcdc_status add_set(struct builder *b, struct lc_row_set *sets, size_t *n, const struct lc_delta_file *action, enum lc_delta_rows which,
-                           const struct lc_delta_vector *with, const struct lc_delta_vector *without, lcdc_error **err)
+static lcdc_status add_set(struct builder *b, struct lc_row_set *sets, size_t *n, const struct lc_delta_file *action,
+                           enum lc_delta_rows which, const struct lc_delta_vector *with,
+                           const struct lc_delta_vector *without, lcdc_error **err)
 {
     const struct lc_data_file *file;
     struct lc_delta_file kept;
@@ -154,7 +159,8 @@ static lcdc_status add_set(struct builder *b, struct lc_row_set *sets, size_t *n
     return lc_delta_row_set(&b->planner->files, file, which, with, without, &b->commit->arena, &sets[(*n)++], err);
 }
 
-static lcdc_status add_pair(struct builder *b, const struct lc_delta_file *old, const struct lc_delta_file *new, lcdc_error **err)
+static lcdc_status add_pair(struct builder *b, const struct lc_delta_file *old, const struct lc_delta_file *new,
+                            lcdc_error **err)
 {
     struct lc_commit *c = b->commit;
     if ((!old->data_change && !new->data_change) || lc_delta_vector_equal(&old->vector, &new->vector))
@@ -206,18 +212,20 @@ static lcdc_status build_changes(struct builder *b, const struct collected *from
     struct lc_field *op = lc_arena_alloc(&c->arena, sizeof(*op));
     c->changes = lc_arena_array(&c->arena, from->changes.n, sizeof(struct lc_row_set));
     LC_TRY_ALLOC(op && c->changes);
-    *op = (struct lc_field){.name = "_change_type", .physical = "_change_type", .id = LC_NO_ID, .type = {.kind = LC_TYPE_STRING}};
+    *op = (struct lc_field){
+        .name = "_change_type", .physical = "_change_type", .id = LC_NO_ID, .type = {.kind = LC_TYPE_STRING}};
     c->change_type = op;
     for (size_t i = 0; i < from->changes.n; i++)
-        LC_TRY(add_set(b, c->changes, &c->n_changes, &from->changes.items[i], LC_DELTA_ROWS_ALIVE, NULL, &no_vector, err));
+        LC_TRY(
+            add_set(b, c->changes, &c->n_changes, &from->changes.items[i], LC_DELTA_ROWS_ALIVE, NULL, &no_vector, err));
     c->method = LC_METHOD_CDF_FILES;
     return LCDC_OK;
 }
 
 /* ---- method ---- */
 
-static lcdc_status hidden_column(struct lc_commit *c, const struct lc_delta_metadata *metadata, const char *key, const struct lc_field **out,
-                                 lcdc_error **err)
+static lcdc_status hidden_column(struct lc_commit *c, const struct lc_delta_metadata *metadata, const char *key,
+                                 const struct lc_field **out, lcdc_error **err)
 {
     struct lc_str name = lc_delta_configuration(metadata, key);
     struct lc_field *field = lc_arena_alloc(&c->arena, sizeof(*field));
@@ -228,13 +236,15 @@ static lcdc_status hidden_column(struct lc_commit *c, const struct lc_delta_meta
     return LCDC_OK;
 }
 
-static lcdc_status set_row_ids(struct builder *b, const struct lc_delta_metadata *metadata, int64_t version, lcdc_error **err)
+static lcdc_status set_row_ids(struct builder *b, const struct lc_delta_metadata *metadata, int64_t version,
+                               lcdc_error **err)
 {
     struct lc_commit *c = b->commit;
     if (!b->row_ids || !lc_delta_is_true(metadata, "delta.enableRowTracking"))
         return LCDC_OK;
     LC_TRY(hidden_column(c, metadata, "delta.rowTracking.materializedRowIdColumnName", &c->row_id, err));
-    LC_TRY(hidden_column(c, metadata, "delta.rowTracking.materializedRowCommitVersionColumnName", &c->row_version_field, err));
+    LC_TRY(hidden_column(c, metadata, "delta.rowTracking.materializedRowCommitVersionColumnName", &c->row_version_field,
+                         err));
     if (!c->row_version_field)
         c->row_id = NULL;
     c->row_version = version;
@@ -274,18 +284,20 @@ void lc_delta_planner_done(struct lc_delta_planner *planner)
     planner->has_before = false;
 }
 
-static lcdc_status set_time(struct lc_delta_planner *planner, int64_t version, const struct lc_delta_state *state, struct lc_commit *out,
-                            lcdc_error **err)
+static lcdc_status set_time(struct lc_delta_planner *planner, int64_t version, const struct lc_delta_state *state,
+                            struct lc_commit *out, lcdc_error **err)
 {
     int64_t ts_ms = 0;
     out->snapshot = version;
     LC_TRY(lc_delta_commit_time(planner->log, state, version, &ts_ms, &out->has_ts, err));
     if (__builtin_mul_overflow(ts_ms, 1000, &out->ts_us))
-        return lc_fail(err, LC_R_DELTA_LOG_BAD, "version %" PRId64 ": commit time %" PRId64 " ms is out of range", version, ts_ms);
+        return lc_fail(err, LC_R_DELTA_LOG_BAD, "version %" PRId64 ": commit time %" PRId64 " ms is out of range",
+                       version, ts_ms);
     return LCDC_OK;
 }
 
-static lcdc_status plan_collected(struct lc_delta_planner *planner, int64_t version, struct collected *from, struct lc_commit *out, lcdc_error **err)
+static lcdc_status plan_collected(struct lc_delta_planner *planner, int64_t version, struct collected *from,
+                                  struct lc_commit *out, lcdc_error **err)
 {
     const struct lc_delta_state *state = lc_delta_timeline_at(planner->timeline, version);
     const struct lc_delta_metadata *metadata = &state->metadata;
@@ -298,7 +310,8 @@ static lcdc_status plan_collected(struct lc_delta_planner *planner, int64_t vers
         return build_changes(&b, from, err);
     for (size_t i = 0; i < from->removes.n; i++)
         if (from->removes.items[i].data_change)
-            LC_TRY(complete_remove(planner, version, metadata->n_partition_columns > 0, row_tracking, &from->removes.items[i], err));
+            LC_TRY(complete_remove(planner, version, metadata->n_partition_columns > 0, row_tracking,
+                                   &from->removes.items[i], err));
     LC_TRY(sort_files(&from->adds, "add", err));
     LC_TRY(sort_files(&from->removes, "remove", err));
     LC_TRY(build_sides(&b, from, err));
@@ -307,7 +320,8 @@ static lcdc_status plan_collected(struct lc_delta_planner *planner, int64_t vers
     return LCDC_OK;
 }
 
-lcdc_status lc_delta_plan_commit(struct lc_delta_planner *planner, int64_t version, struct lc_commit *out, lcdc_error **err)
+lcdc_status lc_delta_plan_commit(struct lc_delta_planner *planner, int64_t version, struct lc_commit *out,
+                                 lcdc_error **err)
 {
     LC_CLEANUP(collected_done) struct collected from = {0};
     LC_TRY(lc_delta_commit_visit(planner->log, version, &out->arena, collect, &from, err));
@@ -317,7 +331,8 @@ lcdc_status lc_delta_plan_commit(struct lc_delta_planner *planner, int64_t versi
     return status;
 }
 
-lcdc_status lc_delta_plan_state(struct lc_delta_planner *planner, int64_t version, struct lc_commit *out, lcdc_error **err)
+lcdc_status lc_delta_plan_state(struct lc_delta_planner *planner, int64_t version, struct lc_commit *out,
+                                lcdc_error **err)
 {
     LC_CLEANUP(lc_delta_snapshot_done) struct lc_delta_snapshot snapshot = {0};
     struct builder b = {.planner = planner, .commit = out, .row_ids = true};

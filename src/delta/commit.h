@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * commit.h - one version of the log as a commit of the scan: which rows it removed and added, and the cheapest exact way
- * to read that.
+ * commit.h - one version of the log as a commit of the scan: which rows it removed and added, and the cheapest exact
+ * way to read that.
  */
 #ifndef LC_DELTA_COMMIT_H
 #define LC_DELTA_COMMIT_H
@@ -19,9 +19,11 @@ struct lc_delta_planner {
 void lc_delta_planner_done(struct lc_delta_planner *planner);
 
 /** Fills a zeroed commit. */
-lcdc_status lc_delta_plan_commit(struct lc_delta_planner *planner, int64_t version, struct lc_commit *out, lcdc_error **err);
+lcdc_status lc_delta_plan_commit(struct lc_delta_planner *planner, int64_t version, struct lc_commit *out,
+                                 lcdc_error **err);
 
 /** Every live row of a version, as added rows. */
-lcdc_status lc_delta_plan_state(struct lc_delta_planner *planner, int64_t version, struct lc_commit *out, lcdc_error **err);
+lcdc_status lc_delta_plan_state(struct lc_delta_planner *planner, int64_t version, struct lc_commit *out,
+                                lcdc_error **err);
 
 #endif

@@ -10,8 +10,8 @@
 
 /* Protocol, "Partition Value Serialization": text, the empty one is null for every type; binary as its characters. A
    timestamp without a zone was written in the writer's zone, which nothing records: it is read as UTC. */
-static lcdc_status partition_value(const struct lc_field *field, const struct lc_delta_pair *pair, struct lc_arena *arena,
-                                   struct lc_value *out, lcdc_error **err)
+static lcdc_status partition_value(const struct lc_field *field, const struct lc_delta_pair *pair,
+                                   struct lc_arena *arena, struct lc_value *out, lcdc_error **err)
 {
     *out = (struct lc_value){.is_null = true, .type = field->type};
     if (!pair || pair->is_null || pair->value.n == 0)
@@ -22,15 +22,15 @@ static lcdc_status partition_value(const struct lc_field *field, const struct lc
         return LCDC_OK;
     }
     if (!lc_value_parse(field->type, pair->value, arena, out))
-        return lc_fail(err, LC_R_DELTA_LOG_BAD, "partition value '%.*s' of column '%s' is not a %s", LC_STR_ARG(pair->value), field->name,
-                       lc_type_word(field->type.kind));
+        return lc_fail(err, LC_R_DELTA_LOG_BAD, "partition value '%.*s' of column '%s' is not a %s",
+                       LC_STR_ARG(pair->value), field->name, lc_type_word(field->type.kind));
     return LCDC_OK;
 }
 
 /* A column is a partition column of a file when the file's action says so: a table may have been partitioned otherwise
    when an older file was written. */
-static lcdc_status partition_constants(const struct lc_delta_files *files, const struct lc_delta_file *action, struct lc_arena *arena,
-                                       struct lc_data_file *out, lcdc_error **err)
+static lcdc_status partition_constants(const struct lc_delta_files *files, const struct lc_delta_file *action,
+                                       struct lc_arena *arena, struct lc_data_file *out, lcdc_error **err)
 {
     struct lc_constant *constants = lc_arena_array(arena, action->n_partition_values, sizeof(*constants));
     LC_TRY_ALLOC(constants);
@@ -61,7 +61,8 @@ static bool stat_path(const struct lc_field *at, const struct lc_field *leaf, co
     for (size_t i = 0; i < at->n_children; i++) {
         const struct lc_field *child = &at->children[i];
         path[(*n)++] = child->physical;
-        bool same = child == leaf || (child->physical == leaf->physical && child->id == leaf->id && child->children == leaf->children);
+        bool same = child == leaf ||
+                    (child->physical == leaf->physical && child->id == leaf->id && child->children == leaf->children);
         if (same || (child->type.kind == LC_TYPE_STRUCT && *n < LC_MAX_DEPTH && stat_path(child, leaf, path, n)))
             return true;
         --*n;
@@ -87,7 +88,8 @@ static bool decimal_bound(double number, struct lc_type type, bool upper, struct
     return true;
 }
 
-static bool stat_value(const struct json_t *json, const struct lc_field *leaf, bool upper, struct lc_arena *arena, struct lc_value *out)
+static bool stat_value(const struct json_t *json, const struct lc_field *leaf, bool upper, struct lc_arena *arena,
+                       struct lc_value *out)
 {
     struct lc_str text;
     int64_t integer;
@@ -123,13 +125,15 @@ struct stats_source {
     const struct lc_field *schema;
 };
 
-static bool file_stats(const struct lc_data_file *file, const struct lc_field *leaf, struct lc_arena *arena, struct lc_column_stats *out)
+static bool file_stats(const struct lc_data_file *file, const struct lc_field *leaf, struct lc_arena *arena,
+                       struct lc_column_stats *out)
 {
     const struct stats_source *source = file->format;
     const char *path[LC_MAX_DEPTH];
     size_t n = 0;
     LC_JSON struct json_t *json = NULL;
-    if (source->stats.n == 0 || !stat_path(source->schema, leaf, path, &n) || lc_json_parse(source->stats, &json, NULL) != LCDC_OK)
+    if (source->stats.n == 0 || !stat_path(source->schema, leaf, path, &n) ||
+        lc_json_parse(source->stats, &json, NULL) != LCDC_OK)
         return false;
     struct lc_value min, max;
     *out = (struct lc_column_stats){.null_count = -1, .row_count = file->rows};
@@ -143,7 +147,8 @@ static bool file_stats(const struct lc_data_file *file, const struct lc_field *l
 
 /* ---- files ---- */
 
-static lcdc_status file_url(const struct lc_delta_files *files, struct lc_str path, struct lc_arena *arena, const char **out, lcdc_error **err)
+static lcdc_status file_url(const struct lc_delta_files *files, struct lc_str path, struct lc_arena *arena,
+                            const char **out, lcdc_error **err)
 {
     LC_FREE char *url = NULL;
     if (lc_location_is_absolute(path.p))
@@ -156,8 +161,8 @@ static lcdc_status file_url(const struct lc_delta_files *files, struct lc_str pa
     return LCDC_OK;
 }
 
-lcdc_status lc_delta_data_file(const struct lc_delta_files *files, const struct lc_delta_file *action, struct lc_arena *arena,
-                               const struct lc_data_file **out, lcdc_error **err)
+lcdc_status lc_delta_data_file(const struct lc_delta_files *files, const struct lc_delta_file *action,
+                               struct lc_arena *arena, const struct lc_data_file **out, lcdc_error **err)
 {
     struct lc_data_file *file = lc_arena_alloc(arena, sizeof(*file));
     struct stats_source *source = lc_arena_alloc(arena, sizeof(*source));
@@ -203,9 +208,10 @@ static lcdc_status load_vectors(struct lc_row_set *set, void *context, lcdc_erro
     return LCDC_OK;
 }
 
-lcdc_status lc_delta_row_set(const struct lc_delta_files *files, const struct lc_data_file *file, enum lc_delta_rows which,
-                             const struct lc_delta_vector *with, const struct lc_delta_vector *without, struct lc_arena *arena,
-                             struct lc_row_set *out, lcdc_error **err)
+lcdc_status lc_delta_row_set(const struct lc_delta_files *files, const struct lc_data_file *file,
+                             enum lc_delta_rows which, const struct lc_delta_vector *with,
+                             const struct lc_delta_vector *without, struct lc_arena *arena, struct lc_row_set *out,
+                             lcdc_error **err)
 {
     *out = (struct lc_row_set){.file = file, .rows = file->rows};
     if (which == LC_DELTA_ROWS_ALIVE && !without->storage)

@@ -17,16 +17,17 @@ struct lc_delta_files {
 };
 
 /** `out` and what it points to live in `arena`. */
-lcdc_status lc_delta_data_file(const struct lc_delta_files *files, const struct lc_delta_file *action, struct lc_arena *arena,
-                               const struct lc_data_file **out, lcdc_error **err);
+lcdc_status lc_delta_data_file(const struct lc_delta_files *files, const struct lc_delta_file *action,
+                               struct lc_arena *arena, const struct lc_data_file **out, lcdc_error **err);
 
 /** Rows of `file` that are in `with` and not in `without` (vectors as sets of rows); see the constants below. */
 enum lc_delta_rows {
-    LC_DELTA_ROWS_ALIVE,      /* all rows but those of `without` */
-    LC_DELTA_ROWS_DIFFERENCE  /* rows of `with` that are not in `without` */
+    LC_DELTA_ROWS_ALIVE,     /* all rows but those of `without` */
+    LC_DELTA_ROWS_DIFFERENCE /* rows of `with` that are not in `without` */
 };
-lcdc_status lc_delta_row_set(const struct lc_delta_files *files, const struct lc_data_file *file, enum lc_delta_rows which,
-                             const struct lc_delta_vector *with, const struct lc_delta_vector *without, struct lc_arena *arena,
-                             struct lc_row_set *out, lcdc_error **err);
+lcdc_status lc_delta_row_set(const struct lc_delta_files *files, const struct lc_data_file *file,
+                             enum lc_delta_rows which, const struct lc_delta_vector *with,
+                             const struct lc_delta_vector *without, struct lc_arena *arena, struct lc_row_set *out,
+                             lcdc_error **err);
 
 #endif

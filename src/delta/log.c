@@ -84,8 +84,8 @@ static bool parse_checkpoint(struct lc_str name, struct part *out)
     if (lc_str_is(name, "parquet"))
         return true;
     struct lc_str numbers = name;
-    if (take_digits(&numbers, PART_DIGITS, &out->part) && take_text(&numbers, ".") && take_digits(&numbers, PART_DIGITS, &out->parts) &&
-        lc_str_is(numbers, ".parquet"))
+    if (take_digits(&numbers, PART_DIGITS, &out->part) && take_text(&numbers, ".") &&
+        take_digits(&numbers, PART_DIGITS, &out->parts) && lc_str_is(numbers, ".parquet"))
         return out->part >= 1 && out->part <= out->parts;
     out->part = out->parts = 0;
     const size_t uuid = 36;
@@ -123,7 +123,8 @@ static lcdc_status group_parts(struct lc_delta_log *log, const struct part *part
     for (size_t i = 0; i < n;) {
         size_t end = i + 1;
         bool whole = parts[i].part == 0 || parts[i].part == 1;
-        while (parts[i].part && end < n && parts[end].version == parts[i].version && parts[end].parts == parts[i].parts) {
+        while (parts[i].part && end < n && parts[end].version == parts[i].version &&
+               parts[end].parts == parts[i].parts) {
             whole = whole && parts[end].part == parts[end - 1].part + 1;
             end++;
         }
@@ -164,8 +165,10 @@ static lcdc_status read_listing(struct lc_delta_log *log, lcdc_error **err)
     if (status == LCDC_NOT_FOUND)
         return lc_fail(err, LC_R_TABLE_MISSING, "there is no folder %s", log->folder);
     if (status != LCDC_OK) {
-        if (err)
+        if (err) {
+            lcdc_error_free(*err);
             *err = lc_steal(problem);
+        }
         return status;
     }
     LC_TRY(collect_commits(log, &files, err));
@@ -234,13 +237,16 @@ static lcdc_status missing_commit(const struct lc_delta_log *log, int64_t versio
     int64_t whole = lc_delta_log_first_whole(log);
     lcdc_status status;
     if (version > log->latest)
-        return lc_fail(err, LC_R_DELTA_VERSION_MISSING, "version %" PRId64 " does not exist, the latest is %" PRId64, version, log->latest);
+        return lc_fail(err, LC_R_DELTA_VERSION_MISSING, "version %" PRId64 " does not exist, the latest is %" PRId64,
+                       version, log->latest);
     if (version < first)
         status = lc_fail(err, LC_R_DELTA_VERSION_GONE,
-                         "version %" PRId64 " has been cleaned out of the log, the first that is left is %" PRId64, version, first);
+                         "version %" PRId64 " has been cleaned out of the log, the first that is left is %" PRId64,
+                         version, first);
     else
         status = lc_fail(err, LC_R_DELTA_VERSION_GAP,
-                         "commit file %020" PRId64 ".json is missing, the log has earlier and later ones; versions from %" PRId64 " on are whole",
+                         "commit file %020" PRId64
+                         ".json is missing, the log has earlier and later ones; versions from %" PRId64 " on are whole",
                          version, whole);
     lc_error_detail(err, "version", "%" PRId64, version);
     return status;
@@ -278,8 +284,9 @@ static bool cache_put(struct lc_delta_log *log, int64_t version)
 lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struct lc_str *out, lcdc_error **err)
 {
     struct lc_delta_cached key = {.version = version};
-    const struct lc_delta_cached *hit =
-        log->n_cached ? bsearch(&key, log->cached, log->n_cached, sizeof(key), compare_cached) : NULL;
+    const struct lc_delta_cached *hit = log->n_cached
+                                            ? bsearch(&key, log->cached, log->n_cached, sizeof(key), compare_cached)
+                                            : NULL;
     if (hit) {
         *out = (struct lc_str){hit->text, hit->n};
         return LCDC_OK;

@@ -14,38 +14,39 @@ struct lc_delta_checkpoint {
     int64_t version;
     enum lc_delta_checkpoint_kind kind;
     size_t n_parts;
-    const char **parts;        /* full paths, in order */
+    const char **parts; /* full paths, in order */
 };
 
 struct lc_delta_commit_file {
     int64_t version;
-    int64_t ts_ms;             /* file time made monotonic, INT64_MIN unknown */
+    int64_t ts_ms; /* file time made monotonic, INT64_MIN unknown */
 };
 
 struct lc_delta_log {
     struct lc_storage *storage;
-    const char *root;          /* the table's folder */
-    char *folder;              /* root/_delta_log */
+    const char *root; /* the table's folder */
+    char *folder;     /* root/_delta_log */
     struct lc_arena arena;
     size_t n_commits;
-    struct lc_delta_commit_file *commits;         /* ascending */
+    struct lc_delta_commit_file *commits; /* ascending */
     size_t n_checkpoints;
-    struct lc_delta_checkpoint *checkpoints;      /* ascending; only complete ones */
-    int64_t latest;            /* newest version that is there */
-    bool has_staged;           /* _staged_commits is there: a catalog may know newer commits */
+    struct lc_delta_checkpoint *checkpoints; /* ascending; only complete ones */
+    int64_t latest;                          /* newest version that is there */
+    bool has_staged;                         /* _staged_commits is there: a catalog may know newer commits */
     /* texts of commits, kept while they are small: each is read for the schema, the plan and the rows */
     size_t n_cached;
     struct lc_delta_cached {
         int64_t version;
         char *text;
         size_t n;
-    } *cached;
+    } * cached;
     size_t cap_cached, cached_bytes;
     struct lc_buf scratch;
 };
 
 /** LC_R_TABLE_MISSING when there is no log with at least one commit or checkpoint. */
-lcdc_status lc_delta_log_open(struct lc_storage *storage, const char *root, struct lc_delta_log **out, lcdc_error **err);
+lcdc_status lc_delta_log_open(struct lc_storage *storage, const char *root, struct lc_delta_log **out,
+                              lcdc_error **err);
 void lc_delta_log_free(struct lc_delta_log *log);
 LC_DEFINE_CLEANUP(struct lc_delta_log *, lc_delta_log_free)
 

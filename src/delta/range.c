@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times: a version at or after the in-commit switch is found by its in-commit timestamp, an earlier one by its file time
- * (protocol, "In-Commit Timestamps"); a commit exactly at a bound counts as inside. A time after the newest commit is an
- * empty range, not an error, so that a scheduled read of a quiet table succeeds.
+ * Times: a version at or after the in-commit switch is found by its in-commit timestamp, an earlier one by its file
+ * time (protocol, "In-Commit Timestamps"); a commit exactly at a bound counts as inside. A time after the newest commit
+ * is an empty range, not an error, so that a scheduled read of a quiet table succeeds.
  */
 #include "delta/range.h"
 
@@ -13,7 +13,7 @@
 struct times {
     struct lc_delta_log *log;
     struct lc_delta_timeline latest;
-    int64_t first, last;  /* versions whose commits are there without a gap */
+    int64_t first, last; /* versions whose commits are there without a gap */
 };
 
 static void times_done(struct times *times)
@@ -27,12 +27,13 @@ static lcdc_status time_of(struct times *times, int64_t version, int64_t *ts_us,
     bool has_ts;
     LC_TRY(lc_delta_commit_time(times->log, &times->latest.states[0], version, &ts_ms, &has_ts, err));
     if (!has_ts || __builtin_mul_overflow(ts_ms, 1000, ts_us))
-        return lc_fail(err, LC_R_RANGE, "version %" PRId64 " has no usable commit time, give versions instead", version);
+        return lc_fail(err, LC_R_RANGE, "version %" PRId64 " has no usable commit time, give versions instead",
+                       version);
     return LCDC_OK;
 }
 
-/* The first version with a time >= ts (or > ts); last + 1 when there is none. Times rise with versions on either side of
-   the switch, and a time at or after the switch can only belong to its far side. */
+/* The first version with a time >= ts (or > ts); last + 1 when there is none. Times rise with versions on either side
+   of the switch, and a time at or after the switch can only belong to its far side. */
 static lcdc_status first_at(struct times *times, int64_t ts_us, bool after, int64_t *out, lcdc_error **err)
 {
     int64_t low = times->first, high = times->last + 1;
@@ -72,7 +73,8 @@ static lcdc_status check_reach(struct times *times, const struct lc_bound *bound
     return status;
 }
 
-static lcdc_status by_time(struct lc_delta_log *log, const struct lc_bound *bound, bool is_from, bool exclusive, int64_t *out, lcdc_error **err)
+static lcdc_status by_time(struct lc_delta_log *log, const struct lc_bound *bound, bool is_from, bool exclusive,
+                           int64_t *out, lcdc_error **err)
 {
     LC_CLEANUP(times_done) struct times times = {0};
     LC_TRY(open_times(&times, log, err));
@@ -94,7 +96,8 @@ static lcdc_status check_version(const struct lc_delta_log *log, int64_t version
         return lc_fail(err, LC_R_RANGE, "version %" PRId64 " is negative", version);
     if (version <= most)
         return LCDC_OK;
-    lcdc_status status = lc_fail(err, LC_R_DELTA_VERSION_MISSING, "version %" PRId64 " does not exist, the latest is %" PRId64, version, log->latest);
+    lcdc_status status = lc_fail(err, LC_R_DELTA_VERSION_MISSING,
+                                 "version %" PRId64 " does not exist, the latest is %" PRId64, version, log->latest);
     lc_error_detail(err, "latest", "%" PRId64, log->latest);
     return status;
 }
@@ -155,7 +158,8 @@ static lcdc_status check_order(const lcdc_request *request, lcdc_error **err)
     return LCDC_OK;
 }
 
-lcdc_status lc_delta_range_resolve(struct lc_delta_log *log, const lcdc_request *request, struct lc_delta_range *out, lcdc_error **err)
+lcdc_status lc_delta_range_resolve(struct lc_delta_log *log, const lcdc_request *request, struct lc_delta_range *out,
+                                   lcdc_error **err)
 {
     if (request->branch)
         return lc_fail(err, LC_R_REQUEST_CONFLICT, "branch: Delta tables have no branches");
@@ -165,7 +169,8 @@ lcdc_status lc_delta_range_resolve(struct lc_delta_log *log, const lcdc_request 
     if (request->bootstrap && request->from.kind == LC_BOUND_START) {
         int64_t oldest = lc_delta_oldest_snapshot(log);
         if (oldest < 0)
-            return lc_fail(err, LC_R_DELTA_NO_STATE, "%s: no snapshot can be built from what is left of the log", log->folder);
+            return lc_fail(err, LC_R_DELTA_NO_STATE, "%s: no snapshot can be built from what is left of the log",
+                           log->folder);
         out->from = oldest + 1;
         return LCDC_OK;
     }

@@ -13,6 +13,7 @@ struct lc_delta_range {
     int64_t from, to;
 };
 
-lcdc_status lc_delta_range_resolve(struct lc_delta_log *log, const lcdc_request *request, struct lc_delta_range *out, lcdc_error **err);
+lcdc_status lc_delta_range_resolve(struct lc_delta_log *log, const lcdc_request *request, struct lc_delta_range *out,
+                                   lcdc_error **err);
 
 #endif

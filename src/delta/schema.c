@@ -9,18 +9,27 @@ static const struct {
     const char *name;
     enum lc_type_kind kind;
 } primitives[] = {
-    {"string", LC_TYPE_STRING},       {"long", LC_TYPE_INT64},           {"integer", LC_TYPE_INT32},
-    {"short", LC_TYPE_INT16},         {"byte", LC_TYPE_INT8},            {"float", LC_TYPE_FLOAT},
-    {"double", LC_TYPE_DOUBLE},       {"boolean", LC_TYPE_BOOL},         {"binary", LC_TYPE_BINARY},
-    {"date", LC_TYPE_DATE},           {"timestamp", LC_TYPE_TIMESTAMP_TZ}, {"timestamp_ntz", LC_TYPE_TIMESTAMP},
-    {"void", LC_TYPE_NULL},           {"null", LC_TYPE_NULL},
+    {"string", LC_TYPE_STRING},
+    {"long", LC_TYPE_INT64},
+    {"integer", LC_TYPE_INT32},
+    {"short", LC_TYPE_INT16},
+    {"byte", LC_TYPE_INT8},
+    {"float", LC_TYPE_FLOAT},
+    {"double", LC_TYPE_DOUBLE},
+    {"boolean", LC_TYPE_BOOL},
+    {"binary", LC_TYPE_BINARY},
+    {"date", LC_TYPE_DATE},
+    {"timestamp", LC_TYPE_TIMESTAMP_TZ},
+    {"timestamp_ntz", LC_TYPE_TIMESTAMP},
+    {"void", LC_TYPE_NULL},
+    {"null", LC_TYPE_NULL},
 };
 
 struct parser {
     struct lc_arena *arena;
-    bool mapped;          /* column mapping is on: names in files come from the fields' metadata */
+    bool mapped; /* column mapping is on: names in files come from the fields' metadata */
     size_t n_fields;
-    const char *column;   /* top-level column, for messages */
+    const char *column; /* top-level column, for messages */
 };
 
 static lcdc_status bad(const struct parser *self, lcdc_error **err, const char *what)
@@ -28,7 +37,8 @@ static lcdc_status bad(const struct parser *self, lcdc_error **err, const char *
     return lc_fail(err, LC_R_SCHEMA_BAD, "schemaString, column '%s': %s", self->column, what);
 }
 
-static lcdc_status parse_type(struct parser *self, const struct json_t *json, int depth, struct lc_field *out, lcdc_error **err);
+static lcdc_status parse_type(struct parser *self, const struct json_t *json, int depth, struct lc_field *out,
+                              lcdc_error **err);
 
 /* "decimal(10,2)" */
 static bool parse_decimal(struct lc_str name, struct lc_type *out)
@@ -42,7 +52,8 @@ static bool parse_decimal(struct lc_str name, struct lc_type *out)
     struct lc_str right = comma ? (struct lc_str){comma + 1, inside.n - left.n - 1} : LC_STR("0");
     while (right.n && right.p[0] == ' ')
         right = (struct lc_str){right.p + 1, right.n - 1};
-    if (!lc_parse_i64(left, &precision) || !lc_parse_i64(right, &scale) || precision < 1 || precision > 38 || scale < 0 || scale > precision)
+    if (!lc_parse_i64(left, &precision) || !lc_parse_i64(right, &scale) || precision < 1 || precision > 38 ||
+        scale < 0 || scale > precision)
         return false;
     *out = (struct lc_type){.kind = LC_TYPE_DECIMAL, .precision = (int)precision, .scale = (int)scale};
     return true;
@@ -75,8 +86,8 @@ static lcdc_status variant(struct parser *self, struct lc_field *out, lcdc_error
     out->children = lc_arena_array(self->arena, 2, sizeof(struct lc_field));
     LC_TRY_ALLOC(out->children);
     for (int i = 0; i < 2; i++)
-        out->children[i] = (struct lc_field){.name = parts[i], .physical = parts[i], .id = LC_NO_ID, .nullable = true,
-                                             .type = {.kind = LC_TYPE_BINARY}};
+        out->children[i] = (struct lc_field){
+            .name = parts[i], .physical = parts[i], .id = LC_NO_ID, .nullable = true, .type = {.kind = LC_TYPE_BINARY}};
     return LCDC_OK;
 }
 
@@ -86,7 +97,8 @@ static lcdc_status parse_primitive(struct parser *self, struct lc_str name, stru
         return variant(self, out, err);
     if (parse_primitive_name(name, &out->type))
         return LCDC_OK;
-    return lc_fail(err, LC_R_TYPE_UNSUPPORTED, "column '%s' is of type '%.*s', which cannot be read", self->column, LC_STR_ARG(name));
+    return lc_fail(err, LC_R_TYPE_UNSUPPORTED, "column '%s' is of type '%.*s', which cannot be read", self->column,
+                   LC_STR_ARG(name));
 }
 
 /* ---- type changes ---- */
@@ -122,8 +134,10 @@ static lcdc_status check_type_changes(struct parser *self, const struct json_t *
         struct lc_type from, to;
         (void)lc_json_get_str(change, "fromType", &from_name);
         (void)lc_json_get_str(change, "toType", &to_name);
-        if (!parse_primitive_name(from_name, &from) || !parse_primitive_name(to_name, &to) || !is_known_widening(from, to))
-            return lc_fail(err, LC_R_DELTA_FEATURE, "column '%s' was changed from '%.*s' to '%.*s', which is not a widening that is known",
+        if (!parse_primitive_name(from_name, &from) || !parse_primitive_name(to_name, &to) ||
+            !is_known_widening(from, to))
+            return lc_fail(err, LC_R_DELTA_FEATURE,
+                           "column '%s' was changed from '%.*s' to '%.*s', which is not a widening that is known",
                            self->column, LC_STR_ARG(from_name), LC_STR_ARG(to_name));
     }
     return LCDC_OK;
@@ -131,7 +145,8 @@ static lcdc_status check_type_changes(struct parser *self, const struct json_t *
 
 /* ---- fields ---- */
 
-static lcdc_status parse_mapping(struct parser *self, const struct json_t *metadata, struct lc_field *out, lcdc_error **err)
+static lcdc_status parse_mapping(struct parser *self, const struct json_t *metadata, struct lc_field *out,
+                                 lcdc_error **err)
 {
     struct lc_str physical;
     int64_t id;
@@ -149,7 +164,8 @@ static lcdc_status parse_mapping(struct parser *self, const struct json_t *metad
     return LCDC_OK;
 }
 
-static lcdc_status parse_field(struct parser *self, const struct json_t *json, int depth, struct lc_field *out, lcdc_error **err)
+static lcdc_status parse_field(struct parser *self, const struct json_t *json, int depth, struct lc_field *out,
+                               lcdc_error **err)
 {
     struct lc_str name;
     *out = (struct lc_field){.id = LC_NO_ID, .nullable = true};
@@ -168,7 +184,8 @@ static lcdc_status parse_field(struct parser *self, const struct json_t *json, i
     return parse_type(self, lc_json_member(json, "type"), depth, out, err);
 }
 
-static lcdc_status parse_struct(struct parser *self, const struct json_t *json, int depth, struct lc_field *out, lcdc_error **err)
+static lcdc_status parse_struct(struct parser *self, const struct json_t *json, int depth, struct lc_field *out,
+                                lcdc_error **err)
 {
     const struct json_t *fields = lc_json_member(json, "fields");
     if (!lc_json_is_array(fields))
@@ -182,14 +199,15 @@ static lcdc_status parse_struct(struct parser *self, const struct json_t *json, 
     return LCDC_OK;
 }
 
-static lcdc_status parse_element(struct parser *self, const struct json_t *type, const char *name, int depth, struct lc_field *out,
-                                 lcdc_error **err)
+static lcdc_status parse_element(struct parser *self, const struct json_t *type, const char *name, int depth,
+                                 struct lc_field *out, lcdc_error **err)
 {
     *out = (struct lc_field){.name = name, .physical = name, .id = LC_NO_ID, .nullable = true};
     return parse_type(self, type, depth + 1, out, err);
 }
 
-static lcdc_status parse_type(struct parser *self, const struct json_t *json, int depth, struct lc_field *out, lcdc_error **err)
+static lcdc_status parse_type(struct parser *self, const struct json_t *json, int depth, struct lc_field *out,
+                              lcdc_error **err)
 {
     struct lc_str word;
     if (depth > LC_MAX_DEPTH)
@@ -202,7 +220,8 @@ static lcdc_status parse_type(struct parser *self, const struct json_t *json, in
         return parse_struct(self, json, depth, out, err);
     bool is_map = lc_str_is(word, "map");
     if (!is_map && !lc_str_is(word, "array"))
-        return lc_fail(err, LC_R_TYPE_UNSUPPORTED, "column '%s' has a part of type '%.*s', which cannot be read", self->column, LC_STR_ARG(word));
+        return lc_fail(err, LC_R_TYPE_UNSUPPORTED, "column '%s' has a part of type '%.*s', which cannot be read",
+                       self->column, LC_STR_ARG(word));
     out->type.kind = is_map ? LC_TYPE_MAP : LC_TYPE_LIST;
     out->n_children = is_map ? 2 : 1;
     out->children = lc_arena_array(self->arena, out->n_children, sizeof(struct lc_field));
@@ -213,14 +232,15 @@ static lcdc_status parse_type(struct parser *self, const struct json_t *json, in
     return parse_element(self, lc_json_member(json, "valueType"), "value", depth, &out->children[1], err);
 }
 
-lcdc_status lc_delta_schema_parse(const struct lc_delta_metadata *metadata, struct lc_arena *arena, struct lc_field *out,
-                                  enum lc_match *match, lcdc_error **err)
+lcdc_status lc_delta_schema_parse(const struct lc_delta_metadata *metadata, struct lc_arena *arena,
+                                  struct lc_field *out, enum lc_match *match, lcdc_error **err)
 {
     LC_JSON struct json_t *json = NULL;
     struct lc_str mode = lc_delta_configuration(metadata, "delta.columnMapping.mode"), word;
     bool by_id = lc_str_is_nocase(mode, "id"), by_name = lc_str_is_nocase(mode, "name");
     if (mode.n && !by_id && !by_name && !lc_str_is_nocase(mode, "none"))
-        return lc_fail(err, LC_R_DELTA_FEATURE, "column mapping mode '%.*s' is not known, expected none, name or id", LC_STR_ARG(mode));
+        return lc_fail(err, LC_R_DELTA_FEATURE, "column mapping mode '%.*s' is not known, expected none, name or id",
+                       LC_STR_ARG(mode));
     struct parser parser = {.arena = arena, .mapped = by_id || by_name, .column = ""};
     if (lc_json_parse(metadata->schema, &json, err) != LCDC_OK) {
         lc_error_prefix(err, "schemaString");
@@ -232,7 +252,8 @@ lcdc_status lc_delta_schema_parse(const struct lc_delta_metadata *metadata, stru
     LC_TRY(parse_struct(&parser, json, 0, out, err));
     for (size_t i = 0; i < out->n_children; i++)
         for (size_t k = 0; k < i; k++)
-            if (strcmp(out->children[i].physical, out->children[k].physical) == 0 || strcmp(out->children[i].name, out->children[k].name) == 0)
+            if (strcmp(out->children[i].physical, out->children[k].physical) == 0 ||
+                strcmp(out->children[i].name, out->children[k].name) == 0)
                 return lc_fail(err, LC_R_SCHEMA_BAD, "schemaString names column '%s' twice", out->children[i].name);
     *match = by_id ? LC_MATCH_ID : LC_MATCH_PHYSICAL_NAME;
     return LCDC_OK;
@@ -242,8 +263,8 @@ lcdc_status lc_delta_schema_parse(const struct lc_delta_metadata *metadata, stru
 
 /* Reader features that are understood. catalogManaged is known and refused: see below. */
 static const char *const understood[] = {
-    "columnMapping",    "deletionVectors",       "timestampNtz",        "typeWidening", "typeWidening-preview", "v2Checkpoint",
-    "vacuumProtocolCheck", "variantType",        "variantType-preview",
+    "columnMapping", "deletionVectors",     "timestampNtz", "typeWidening",        "typeWidening-preview",
+    "v2Checkpoint",  "vacuumProtocolCheck", "variantType",  "variantType-preview",
 };
 
 static bool is_understood(struct lc_str feature)
@@ -263,11 +284,13 @@ lcdc_status lc_delta_protocol_check(const struct lc_delta_protocol *protocol, lc
         struct lc_str feature = protocol->reader_features[i];
         if (lc_str_starts(feature, "catalogManaged") || lc_str_starts(feature, "catalogOwned"))
             return lc_fail(err, LC_R_DELTA_CATALOG,
-                           "the table is managed by a catalog (feature %.*s), which alone knows its newest commits; read it through an engine "
+                           "the table is managed by a catalog (feature %.*s), which alone knows its newest commits; "
+                           "read it through an engine "
                            "that asks the catalog",
                            LC_STR_ARG(feature));
         if (!is_understood(feature))
-            return lc_fail(err, LC_R_DELTA_FEATURE, "the table needs reader feature '%.*s', which is not supported", LC_STR_ARG(feature));
+            return lc_fail(err, LC_R_DELTA_FEATURE, "the table needs reader feature '%.*s', which is not supported",
+                           LC_STR_ARG(feature));
     }
     return LCDC_OK;
 }

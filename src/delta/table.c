@@ -8,8 +8,8 @@
 
 /* ---- one commit ---- */
 
-lcdc_status lc_delta_commit_visit(struct lc_delta_log *log, int64_t version, struct lc_arena *arena, lc_delta_visit visit, void *context,
-                                  lcdc_error **err)
+lcdc_status lc_delta_commit_visit(struct lc_delta_log *log, int64_t version, struct lc_arena *arena,
+                                  lc_delta_visit visit, void *context, lcdc_error **err)
 {
     struct lc_str text, line;
     LC_TRY(lc_delta_log_commit(log, version, &text, err));
@@ -28,8 +28,8 @@ lcdc_status lc_delta_commit_visit(struct lc_delta_log *log, int64_t version, str
 }
 
 /* Protocol, metadata and nothing else; lines of other actions are not parsed. */
-static lcdc_status visit_state(struct lc_delta_log *log, int64_t version, struct lc_arena *arena, struct lc_delta_state *state, bool *changed,
-                               lcdc_error **err)
+static lcdc_status visit_state(struct lc_delta_log *log, int64_t version, struct lc_arena *arena,
+                               struct lc_delta_state *state, bool *changed, lcdc_error **err)
 {
     struct lc_str text, line;
     int n_protocol = 0, n_metadata = 0;
@@ -97,19 +97,23 @@ static lcdc_status no_state(const struct lc_delta_log *log, int64_t version, lcd
     int64_t oldest = lc_delta_oldest_snapshot(log), whole = lc_delta_log_first_whole(log);
     int64_t first = oldest > whole ? oldest : whole;
     if (oldest < 0)
-        return lc_fail(err, LC_R_DELTA_NO_STATE, "%s: the log before version %" PRId64 " has been cleaned up and there is no checkpoint to begin from",
+        return lc_fail(err, LC_R_DELTA_NO_STATE,
+                       "%s: the log before version %" PRId64
+                       " has been cleaned up and there is no checkpoint to begin from",
                        log->folder, whole);
-    lcdc_status status = lc_fail(err, LC_R_DELTA_VERSION_GONE,
-                                 "version %" PRId64 " cannot be served: the log before it has been cleaned up and no checkpoint reaches back so "
-                                 "far; the first version that can is %" PRId64,
-                                 version, first);
+    lcdc_status status = lc_fail(
+        err, LC_R_DELTA_VERSION_GONE,
+        "version %" PRId64 " cannot be served: the log before it has been cleaned up and no checkpoint reaches back so "
+        "far; the first version that can is %" PRId64,
+        version, first);
     lc_error_detail(err, "version", "%" PRId64, version);
     lc_error_detail(err, "servable_from", "%" PRId64, first);
     lc_error_detail(err, "servable_to", "%" PRId64, log->latest);
     return status;
 }
 
-lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, int64_t first, int64_t last, struct lc_delta_timeline *out, lcdc_error **err)
+lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, int64_t first, int64_t last, struct lc_delta_timeline *out,
+                                   lcdc_error **err)
 {
     LC_CLEANUP(lc_delta_timeline_done) struct lc_delta_timeline timeline = {0};
     struct lc_delta_state state = {.version = first};
@@ -157,8 +161,8 @@ bool lc_delta_has_in_commit_ts(const struct lc_delta_metadata *metadata, int64_t
     return version >= enabled_at;
 }
 
-lcdc_status lc_delta_commit_time(struct lc_delta_log *log, const struct lc_delta_state *state, int64_t version, int64_t *ts_ms, bool *has_ts,
-                                 lcdc_error **err)
+lcdc_status lc_delta_commit_time(struct lc_delta_log *log, const struct lc_delta_state *state, int64_t version,
+                                 int64_t *ts_ms, bool *has_ts, lcdc_error **err)
 {
     const struct lc_delta_commit_file *file = lc_delta_log_find(log, version);
     *has_ts = file && file->ts_ms != INT64_MIN;
@@ -179,7 +183,8 @@ lcdc_status lc_delta_commit_time(struct lc_delta_log *log, const struct lc_delta
         *has_ts = true;
         return LCDC_OK;
     }
-    return lc_fail(err, LC_R_DELTA_LOG_BAD, "version %" PRId64 " has no inCommitTimestamp although the table has them enabled", version);
+    return lc_fail(err, LC_R_DELTA_LOG_BAD,
+                   "version %" PRId64 " has no inCommitTimestamp although the table has them enabled", version);
 }
 
 /* ---- snapshot ---- */
@@ -251,14 +256,16 @@ static lcdc_status apply(void *context, const struct lc_delta_action *action, lc
     return LCDC_OK;
 }
 
-lcdc_status lc_delta_snapshot_advance(struct lc_delta_log *log, struct lc_delta_snapshot *snapshot, int64_t version, lcdc_error **err)
+lcdc_status lc_delta_snapshot_advance(struct lc_delta_log *log, struct lc_delta_snapshot *snapshot, int64_t version,
+                                      lcdc_error **err)
 {
     for (; snapshot->version < version; snapshot->version++)
         LC_TRY(lc_delta_commit_visit(log, snapshot->version + 1, &snapshot->arena, apply, snapshot, err));
     return LCDC_OK;
 }
 
-lcdc_status lc_delta_snapshot_read(struct lc_delta_log *log, int64_t version, struct lc_delta_snapshot *out, lcdc_error **err)
+lcdc_status lc_delta_snapshot_read(struct lc_delta_log *log, int64_t version, struct lc_delta_snapshot *out,
+                                   lcdc_error **err)
 {
     LC_CLEANUP(lc_delta_snapshot_done) struct lc_delta_snapshot s = {.version = -1};
     const struct lc_delta_checkpoint *checkpoint = lc_delta_log_checkpoint(log, version);
@@ -274,12 +281,14 @@ lcdc_status lc_delta_snapshot_read(struct lc_delta_log *log, int64_t version, st
     return LCDC_OK;
 }
 
-const struct lc_delta_file *lc_delta_snapshot_find(const struct lc_delta_snapshot *snapshot, const struct lc_delta_file *like)
+const struct lc_delta_file *lc_delta_snapshot_find(const struct lc_delta_snapshot *snapshot,
+                                                   const struct lc_delta_file *like)
 {
     if (snapshot->n_index == 0)
         return NULL;
     size_t at = find_slot(snapshot, like->path, &like->vector);
-    const struct lc_delta_entry *entry = snapshot->index[at] == SIZE_MAX ? NULL : &snapshot->entries[snapshot->index[at]];
+    const struct lc_delta_entry *entry = snapshot->index[at] == SIZE_MAX ? NULL
+                                                                         : &snapshot->entries[snapshot->index[at]];
     return entry && entry->is_live ? &entry->file : NULL;
 }
 

@@ -29,39 +29,43 @@ void lc_delta_timeline_done(struct lc_delta_timeline *timeline);
  * `first` and the commits after it. LC_R_DELTA_NO_STATE when neither reaches back so far. Every protocol on the way is
  * checked.
  */
-lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, int64_t first, int64_t last, struct lc_delta_timeline *out, lcdc_error **err);
+lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, int64_t first, int64_t last, struct lc_delta_timeline *out,
+                                   lcdc_error **err);
 const struct lc_delta_state *lc_delta_timeline_at(const struct lc_delta_timeline *timeline, int64_t version);
 
 /** Time of a commit in milliseconds: in-commit timestamp where `state` has them on, else the file's monotonic time. */
-lcdc_status lc_delta_commit_time(struct lc_delta_log *log, const struct lc_delta_state *state, int64_t version, int64_t *ts_ms, bool *has_ts,
-                                 lcdc_error **err);
+lcdc_status lc_delta_commit_time(struct lc_delta_log *log, const struct lc_delta_state *state, int64_t version,
+                                 int64_t *ts_ms, bool *has_ts, lcdc_error **err);
 
 /** True when in-commit timestamps hold for a version under these properties. */
 bool lc_delta_has_in_commit_ts(const struct lc_delta_metadata *metadata, int64_t version);
 
 /** Calls visit for the action of every line of a commit, in order; errors name version and line. */
-lcdc_status lc_delta_commit_visit(struct lc_delta_log *log, int64_t version, struct lc_arena *arena, lc_delta_visit visit, void *context,
-                                  lcdc_error **err);
+lcdc_status lc_delta_commit_visit(struct lc_delta_log *log, int64_t version, struct lc_arena *arena,
+                                  lc_delta_visit visit, void *context, lcdc_error **err);
 
 /** The files that are live at a version. */
 struct lc_delta_snapshot {
     struct lc_arena arena;
-    int64_t version;               /* -1: before the first commit, no files */
+    int64_t version; /* -1: before the first commit, no files */
     size_t n, cap, n_live;
     struct lc_delta_entry {
         struct lc_delta_file file;
         bool is_live;
-        bool is_present;           /* the file has been seen on storage; for callers */
-    } *entries;
+        bool is_present; /* the file has been seen on storage; for callers */
+    } * entries;
     size_t n_index;
-    size_t *index;                 /* open addressing on path and vector; SIZE_MAX = free */
+    size_t *index; /* open addressing on path and vector; SIZE_MAX = free */
 };
-lcdc_status lc_delta_snapshot_read(struct lc_delta_log *log, int64_t version, struct lc_delta_snapshot *out, lcdc_error **err);
+lcdc_status lc_delta_snapshot_read(struct lc_delta_log *log, int64_t version, struct lc_delta_snapshot *out,
+                                   lcdc_error **err);
 /** Replays the commits after the snapshot's version up to `version`. */
-lcdc_status lc_delta_snapshot_advance(struct lc_delta_log *log, struct lc_delta_snapshot *snapshot, int64_t version, lcdc_error **err);
+lcdc_status lc_delta_snapshot_advance(struct lc_delta_log *log, struct lc_delta_snapshot *snapshot, int64_t version,
+                                      lcdc_error **err);
 void lc_delta_snapshot_done(struct lc_delta_snapshot *snapshot);
 /** The live file with this path and vector; NULL. */
-const struct lc_delta_file *lc_delta_snapshot_find(const struct lc_delta_snapshot *snapshot, const struct lc_delta_file *like);
+const struct lc_delta_file *lc_delta_snapshot_find(const struct lc_delta_snapshot *snapshot,
+                                                   const struct lc_delta_file *like);
 
 /** The oldest version whose rows can be read: a checkpoint, or 0. -1 when there is none. */
 int64_t lc_delta_oldest_snapshot(const struct lc_delta_log *log);

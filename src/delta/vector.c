@@ -12,7 +12,8 @@ static lcdc_status relative_path(const struct lc_delta_vector *vector, struct lc
     struct lc_str text = vector->path_or_inline;
     uint8_t u[16];
     if (text.n < UUID_Z85 || !lc_z85_decode((struct lc_str){text.p + text.n - UUID_Z85, UUID_Z85}, u))
-        return lc_fail(err, LC_R_BITMAP_BAD, "deletion vector name '%.*s' does not end in an encoded uuid", LC_STR_ARG(text));
+        return lc_fail(err, LC_R_BITMAP_BAD, "deletion vector name '%.*s' does not end in an encoded uuid",
+                       LC_STR_ARG(text));
     struct lc_str prefix = {text.p, text.n - UUID_Z85};
     if (prefix.n && (memchr(prefix.p, '/', prefix.n) || lc_str_is(prefix, "..")))
         return lc_fail(err, LC_R_BITMAP_BAD, "deletion vector prefix '%.*s' is not a folder name", LC_STR_ARG(prefix));
@@ -20,8 +21,8 @@ static lcdc_status relative_path(const struct lc_delta_vector *vector, struct lc
         lc_buf_append(out, prefix.p, prefix.n);
         lc_buf_char(out, '/');
     }
-    lc_buf_printf(out, "deletion_vector_%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x.bin", u[0], u[1], u[2], u[3],
-                  u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+    lc_buf_printf(out, "deletion_vector_%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x.bin", u[0],
+                  u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
     return LCDC_OK;
 }
 
@@ -58,7 +59,8 @@ static lcdc_status read_inline(const struct lc_delta_vector *vector, struct lc_b
     if (text.n % 5 || !lc_z85_decode(text, bytes))
         return lc_fail(err, LC_R_BITMAP_BAD, "the inline deletion vector is not Z85 text");
     if (vector->size > (int64_t)(text.n / 5 * 4) || vector->size + 3 < (int64_t)(text.n / 5 * 4))
-        return lc_fail(err, LC_R_BITMAP_BAD, "the inline deletion vector has %zu bytes, its descriptor says %" PRId64, text.n / 5 * 4, vector->size);
+        return lc_fail(err, LC_R_BITMAP_BAD, "the inline deletion vector has %zu bytes, its descriptor says %" PRId64,
+                       text.n / 5 * 4, vector->size);
     return lc_bitmap_parse(bytes, (size_t)vector->size, vector->cardinality, out, err);
 }
 
@@ -67,29 +69,32 @@ static lcdc_status check_version(const char *url, struct lc_storage *storage, lc
     LC_BUF struct lc_buf byte = {.max = 1};
     LC_TRY(lc_storage_read_range(storage, url, 0, 1, &byte, err));
     if (byte.p[0] != 1)
-        return lc_fail(err, LC_R_BITMAP_BAD, "the file is of format version %d, version 1 is known", (unsigned char)byte.p[0]);
+        return lc_fail(err, LC_R_BITMAP_BAD, "the file is of format version %d, version 1 is known",
+                       (unsigned char)byte.p[0]);
     return LCDC_OK;
 }
 
-static lcdc_status read_file(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage, struct lc_bitmap **out,
-                             lcdc_error **err)
+static lcdc_status read_file(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage,
+                             struct lc_bitmap **out, lcdc_error **err)
 {
     LC_BUF struct lc_buf bytes;
     lc_buf_init(&bytes, MAX_VECTOR);
     if (vector->size > MAX_VECTOR - FRAME)
-        return lc_fail(err, LC_R_LIMIT, "the deletion vector is %" PRId64 " bytes long, the limit is %d", vector->size, MAX_VECTOR - FRAME);
+        return lc_fail(err, LC_R_LIMIT, "the deletion vector is %" PRId64 " bytes long, the limit is %d", vector->size,
+                       MAX_VECTOR - FRAME);
     LC_TRY(check_version(url, storage, err));
     LC_TRY(lc_storage_read_range(storage, url, vector->offset, vector->size + FRAME, &bytes, err));
     const uint8_t *p = (const uint8_t *)bytes.p;
     int64_t size = (int64_t)((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]);
     if (size != vector->size)
-        return lc_fail(err, LC_R_BITMAP_BAD, "at offset %" PRId64 " a vector of %" PRId64 " bytes begins, the log says %" PRId64, vector->offset,
-                       size, vector->size);
+        return lc_fail(err, LC_R_BITMAP_BAD,
+                       "at offset %" PRId64 " a vector of %" PRId64 " bytes begins, the log says %" PRId64,
+                       vector->offset, size, vector->size);
     return lc_bitmap_parse_framed(p, bytes.n, vector->cardinality, out, err);
 }
 
-lcdc_status lc_delta_vector_read(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage, struct lc_bitmap **out,
-                                 lcdc_error **err)
+lcdc_status lc_delta_vector_read(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage,
+                                 struct lc_bitmap **out, lcdc_error **err)
 {
     *out = NULL;
     if (!vector->storage)

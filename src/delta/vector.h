@@ -13,7 +13,8 @@
 lcdc_status lc_delta_vector_url(const struct lc_delta_vector *vector, const char *root, const struct lc_path_map *map,
                                 struct lc_arena *arena, const char **out, lcdc_error **err);
 
-/** Reads a vector and holds it against its descriptor; *out NULL for no vector. `url` as given by lc_delta_vector_url(). */
+/** Reads a vector and holds it against its descriptor; *out NULL for no vector. `url` as given by
+ * lc_delta_vector_url(). */
 lcdc_status lc_delta_vector_read(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage,
                                  struct lc_bitmap **out, lcdc_error **err);
 

@@ -33,21 +33,21 @@ enum lc_diff {
 };
 
 struct lc_data_file {
-    const char *path;         /* as the table's metadata spells it, for messages */
-    const char *url;          /* where it is, for I/O */
-    int64_t size;             /* bytes, -1 unknown */
-    int64_t rows;             /* physical rows the metadata claims, -1 unknown; held against the file */
-    size_t n_constants;       /* partition values; fields are nodes of the table's schema */
+    const char *path;   /* as the table's metadata spells it, for messages */
+    const char *url;    /* where it is, for I/O */
+    int64_t size;       /* bytes, -1 unknown */
+    int64_t rows;       /* physical rows the metadata claims, -1 unknown; held against the file */
+    size_t n_constants; /* partition values; fields are nodes of the table's schema */
     const struct lc_constant *constants;
-    bool has_row_ids;         /* base_row_id and default_row_version are set */
-    int64_t base_row_id;      /* row id of position 0 where the file does not hold ids itself */
+    bool has_row_ids;    /* base_row_id and default_row_version are set */
+    int64_t base_row_id; /* row id of position 0 where the file does not hold ids itself */
     int64_t default_row_version;
     /** Statistics of a top-level or nested leaf of the table's schema; false when there are none. Optional. */
     bool (*stats)(const struct lc_data_file *file, const struct lc_field *leaf, struct lc_arena *arena,
                   struct lc_column_stats *out);
     /** True when more than statistics (a hash partition) proves that no row lies in the range. Optional. */
     bool (*excludes)(const struct lc_data_file *file, const struct lc_range *range);
-    const void *format;       /* the format's own */
+    const void *format; /* the format's own */
 };
 
 /** A test on rows that needs column values (Iceberg equality deletes). Shared by row sets; outlives them. */
@@ -62,36 +62,36 @@ struct lc_row_filter {
 /** Some rows of one data file. */
 struct lc_row_set {
     const struct lc_data_file *file;
-    int64_t rows;               /* rows in the set when known, -1 otherwise */
-    struct lc_bitmap *include;  /* positions; NULL = all */
-    struct lc_bitmap *exclude;  /* positions; NULL = none */
+    int64_t rows;              /* rows in the set when known, -1 otherwise */
+    struct lc_bitmap *include; /* positions; NULL = all */
+    struct lc_bitmap *exclude; /* positions; NULL = none */
     size_t n_filters;
     const struct lc_row_filter *const *filters;
     /** Fills include and exclude; called when the set is about to be read, undone by lc_row_set_unload(). Optional. */
     lcdc_status (*load)(struct lc_row_set *set, void *context, lcdc_error **err);
     void *load_context;
-    const char *needs_url;      /* another file the load needs (a vector's), looked for before reading; may be NULL */
+    const char *needs_url; /* another file the load needs (a vector's), looked for before reading; may be NULL */
 };
 lcdc_status lc_row_set_load(struct lc_row_set *set, lcdc_error **err);
 void lc_row_set_unload(struct lc_row_set *set);
 
 struct lc_commit {
-    struct lc_arena arena;     /* owns everything below */
+    struct lc_arena arena; /* owns everything below */
     int64_t snapshot;
     int64_t ts_us;
     bool has_ts;
-    const char *operation;     /* as the writer recorded it; "" */
-    const char *detail;        /* why this method, when that needs saying; "" */
+    const char *operation; /* as the writer recorded it; "" */
+    const char *detail;    /* why this method, when that needs saying; "" */
     enum lc_method method;
     enum lc_diff diff;
     size_t n_removed, n_added, n_changes;
     struct lc_row_set *removed, *added, *changes;
     const struct lc_field *change_type; /* of `changes`: the column with the op word */
     /* for LC_DIFF_LINEAGE */
-    int64_t row_version;                /* the version rows touched by this commit carry */
-    const struct lc_field *row_id;      /* hidden columns; a file may lack them, a null means the default */
+    int64_t row_version;           /* the version rows touched by this commit carry */
+    const struct lc_field *row_id; /* hidden columns; a file may lack them, a null means the default */
     const struct lc_field *row_version_field;
-    bool ids_may_be_lost;               /* writers may have dropped ids: what they leave unpaired is compared by content */
+    bool ids_may_be_lost; /* writers may have dropped ids: what they leave unpaired is compared by content */
 };
 void lc_commit_done(struct lc_commit *commit);
 #define LC_COMMIT LC_CLEANUP(lc_commit_done)

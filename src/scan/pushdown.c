@@ -144,8 +144,10 @@ lcdc_status lc_pushdown_excludes(const struct lc_data_file *file, size_t n, cons
                 constant = &file->constants[k];
         if (constant && !constant->only_if_missing) {
             const struct lc_value *value = constant->value;
-            stats = (struct lc_column_stats){.min = value->is_null ? NULL : value, .max = value->is_null ? NULL : value,
-                                             .null_count = value->is_null ? 1 : 0, .row_count = 1};
+            stats = (struct lc_column_stats){.min = value->is_null ? NULL : value,
+                                             .max = value->is_null ? NULL : value,
+                                             .null_count = value->is_null ? 1 : 0,
+                                             .row_count = 1};
             *out = lc_range_excludes(&ranges[i], &stats);
         } else if (file->stats && file->stats(file, ranges[i].field, &arena, &stats)) {
             *out = lc_range_excludes(&ranges[i], &stats);

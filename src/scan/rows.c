@@ -14,11 +14,11 @@ struct lc_rows {
     struct lc_row_set *set;
     struct lc_rows_request request;
     struct lc_arena arena;
-    struct lc_field read;            /* STRUCT of everything that is read */
-    size_t n_columns;                /* = request.columns->n_children */
+    struct lc_field read; /* STRUCT of everything that is read */
+    size_t n_columns;     /* = request.columns->n_children */
     struct lc_parquet *file;
     struct lc_parquet_scan *scan;
-    size_t **filter_columns;         /* per row filter: where its columns stand in `read` */
+    size_t **filter_columns; /* per row filter: where its columns stand in `read` */
     size_t mask_cap;
     uint8_t *mask;
     int64_t *positions;
@@ -104,7 +104,8 @@ static lcdc_status check_missing_columns(const struct lc_rows *rows, lcdc_error 
             lc_type_is_nested(column->type.kind) || !file->stats(file, column, &arena, &stats))
             continue;
         if (stats.null_count >= 0 && file->rows >= 0 && stats.null_count < file->rows)
-            return lc_fail(err, LC_R_PARQUET_BAD, "%s has no column '%s', the table's statistics say that it holds values there", file->path,
+            return lc_fail(err, LC_R_PARQUET_BAD,
+                           "%s has no column '%s', the table's statistics say that it holds values there", file->path,
                            column->physical);
     }
     return LCDC_OK;
@@ -126,7 +127,8 @@ static lcdc_status open_scan(struct lc_rows *rows, lcdc_error **err)
         ranges[n_ranges] = request->ranges[i];
         ranges[n_ranges].field = as_read(rows, request->ranges[i].field);
         /* a range on a column that this read does not carry cannot be told to the reader */
-        bool carried = ranges[n_ranges].field != request->ranges[i].field || find_column(&rows->read, request->ranges[i].field) < rows->read.n_children;
+        bool carried = ranges[n_ranges].field != request->ranges[i].field ||
+                       find_column(&rows->read, request->ranges[i].field) < rows->read.n_children;
         n_ranges += carried;
     }
     struct lc_parquet_request scan = {.schema = &rows->read,
@@ -194,11 +196,16 @@ bool lc_rows_file_has(const struct lc_rows *rows, size_t extra)
 /* A view of some children of a struct array: nothing is owned, nothing is to be released. */
 static struct ArrowArray view_of(const struct ArrowArray *batch, int64_t n, struct ArrowArray **children)
 {
-    return (struct ArrowArray){.length = batch->length, .offset = batch->offset, .n_buffers = 1, .n_children = n,
-                               .buffers = batch->buffers, .children = children};
+    return (struct ArrowArray){.length = batch->length,
+                               .offset = batch->offset,
+                               .n_buffers = 1,
+                               .n_children = n,
+                               .buffers = batch->buffers,
+                               .children = children};
 }
 
-static lcdc_status make_mask(struct lc_rows *rows, const struct ArrowArray *batch, const int64_t *positions, lcdc_error **err)
+static lcdc_status make_mask(struct lc_rows *rows, const struct ArrowArray *batch, const int64_t *positions,
+                             lcdc_error **err)
 {
     size_t n = (size_t)batch->length;
     if (n > rows->mask_cap) {
@@ -232,7 +239,8 @@ static lcdc_status make_mask(struct lc_rows *rows, const struct ArrowArray *batc
 }
 
 /* Drops what the mask drops, from the batch and from the positions. */
-static lcdc_status apply_mask(struct lc_rows *rows, struct ArrowArray *batch, const int64_t **positions, lcdc_error **err)
+static lcdc_status apply_mask(struct lc_rows *rows, struct ArrowArray *batch, const int64_t **positions,
+                              lcdc_error **err)
 {
     int64_t kept = 0, n = batch->length;
     for (int64_t i = 0; i < n; i++)
@@ -247,8 +255,8 @@ static lcdc_status apply_mask(struct lc_rows *rows, struct ArrowArray *batch, co
     return LCDC_OK;
 }
 
-static lcdc_status cut(struct lc_rows *rows, struct ArrowArray *batch, struct ArrowArray *images, struct ArrowArray *extra,
-                       lcdc_error **err)
+static lcdc_status cut(struct lc_rows *rows, struct ArrowArray *batch, struct ArrowArray *images,
+                       struct ArrowArray *extra, lcdc_error **err)
 {
     LC_ARRAY struct ArrowArray rest = {0}, helpers = {0};
     if (rows->read.n_children == rows->n_columns) {

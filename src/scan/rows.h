@@ -11,19 +11,19 @@
 /** What all reads of a table share. Borrowed by everything made with it. */
 struct lc_scan_context {
     struct lc_storage *storage;
-    const struct lc_field *schema;  /* the table's columns at the end of the range */
+    const struct lc_field *schema; /* the table's columns at the end of the range */
     enum lc_match match;
-    const _Atomic int *cancelled;   /* may be NULL */
+    const _Atomic int *cancelled; /* may be NULL */
     int64_t batch_rows;
     int64_t memory_limit;
 };
 
 struct lc_rows_request {
-    const struct lc_field *columns;      /* STRUCT: what to deliver */
-    size_t n_extra;                      /* further columns, delivered apart (row ids, op words) */
+    const struct lc_field *columns; /* STRUCT: what to deliver */
+    size_t n_extra;                 /* further columns, delivered apart (row ids, op words) */
     const struct lc_field *const *extra;
-    const struct lc_expr *filter;        /* bound to `columns`; NULL = all rows of the set */
-    size_t n_ranges;                     /* what the filter implies for files (pushdown.h) */
+    const struct lc_expr *filter; /* bound to `columns`; NULL = all rows of the set */
+    size_t n_ranges;              /* what the filter implies for files (pushdown.h) */
     const struct lc_range *ranges;
 };
 

@@ -36,7 +36,9 @@ lcdc_status lc_row_ids(const struct lc_data_file *file, const struct ArrowArray 
     int64_t *made = lc_alloc((size_t)n * sizeof(*made));
     LC_TRY_ALLOC(made);
     for (int64_t i = 0; i < n; i++)
-        made[i] = lc_array_is_null(ids, extra->offset + i) ? file->base_row_id + positions[i] : values[i];
+        made[i] = lc_array_is_null(ids, extra->offset + i)
+                      ? (int64_t)((uint64_t)file->base_row_id + (uint64_t)positions[i])
+                      : values[i];
     *out = made;
     return LCDC_OK;
 }

@@ -14,7 +14,7 @@ struct lc_run_spec {
     const struct lc_scan_context *context;
     const struct lc_shape *shape;
     struct lc_commit *commit;
-    size_t n_ranges;               /* of shape->filter; empty without pushdown */
+    size_t n_ranges; /* of shape->filter; empty without pushdown */
     const struct lc_range *ranges;
 };
 

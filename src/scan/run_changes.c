@@ -19,14 +19,15 @@ struct changes {
     struct lc_rows_request request;
     struct lc_rows *rows;
     size_t at;
-    int pass;                      /* 0: before-rows; 1: after-rows */
-    bool reread;                   /* pass 1 reads the files again */
+    int pass;    /* 0: before-rows; 1: after-rows */
+    bool reread; /* pass 1 reads the files again */
     size_t n_kept, cap_kept, next_kept;
     struct lc_change_batch *kept;
     int64_t kept_bytes;
 };
 
-static lcdc_status parse_ops(const struct ArrowArray *extra, int64_t n, const char *path, uint8_t *ops, lcdc_error **err)
+static lcdc_status parse_ops(const struct ArrowArray *extra, int64_t n, const char *path, uint8_t *ops,
+                             lcdc_error **err)
 {
     const struct ArrowArray *words = extra->children[0];
     struct lc_str last = {0};
@@ -38,7 +39,8 @@ static lcdc_status parse_ops(const struct ArrowArray *extra, int64_t n, const ch
         if (!last.p || !lc_str_eq(word, last)) {
             lcdc_status status = lcdc_op_parse(word.p, word.n, &op, err);
             if (status == LCDC_OK && op == LCDC_OP_UPDATE)
-                status = lc_fail(err, LC_R_UNKNOWN_OP, "change type 'update' carries no side, expected update_preimage or update_postimage");
+                status = lc_fail(err, LC_R_UNKNOWN_OP,
+                                 "change type 'update' carries no side, expected update_preimage or update_postimage");
             if (status != LCDC_OK) {
                 lc_error_prefix(err, "%s", path);
                 return status;
@@ -97,8 +99,8 @@ static lcdc_status keep(struct changes *self, struct lc_change_batch *batch, lcd
 }
 
 /* One batch of a file, split; `out` gets this pass's side. */
-static lcdc_status split(struct changes *self, const char *path, struct ArrowArray *images, const struct ArrowArray *extra,
-                         struct lc_change_batch *out, lcdc_error **err)
+static lcdc_status split(struct changes *self, const char *path, struct ArrowArray *images,
+                         const struct ArrowArray *extra, struct lc_change_batch *out, lcdc_error **err)
 {
     int64_t n = images->length, befores = 0;
     LC_FREE uint8_t *ops = lc_alloc((size_t)n);
@@ -129,7 +131,8 @@ static lcdc_status read_next(struct changes *self, struct lc_change_batch *out, 
         if (!self->rows) {
             LC_TRY(lc_rows_open(self->spec.context, set, &self->request, &self->rows, err));
             if (!lc_rows_is_empty(self->rows) && !lc_rows_file_has(self->rows, 0))
-                return lc_fail(err, LC_R_UNKNOWN_OP, "change file %s has no column '%s'", set->file->path, commit->change_type->name);
+                return lc_fail(err, LC_R_UNKNOWN_OP, "change file %s has no column '%s'", set->file->path,
+                               commit->change_type->name);
         }
         for (;;) {
             LC_ARRAY struct ArrowArray images = {0}, extra = {0};

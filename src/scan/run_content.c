@@ -28,13 +28,13 @@ struct slot {
 struct content {
     struct lc_run run;
     struct lc_run_spec spec;
-    size_t *image_columns;     /* where the shape's columns stand among the table's */
-    bool images_are_all;       /* the shape has every column, in order */
+    size_t *image_columns; /* where the shape's columns stand among the table's */
+    bool images_are_all;   /* the shape has every column, in order */
     /* the added side */
-    int64_t *first_row;        /* per added set: number of its first row; [n_added] = all */
+    int64_t *first_row;           /* per added set: number of its first row; [n_added] = all */
     struct lc_bitmap **delivered; /* per added set with row filters: positions that passed */
-    uint64_t *alive;           /* bit per added row: not matched so far */
-    uint32_t *next;            /* further rows of the same content; allocated when there are any */
+    uint64_t *alive;              /* bit per added row: not matched so far */
+    uint32_t *next;               /* further rows of the same content; allocated when there are any */
     struct slot *slots;
     uint64_t n_slots;
     int64_t n_parts, part;
@@ -42,7 +42,7 @@ struct content {
     size_t at;
     struct lc_rows *rows;
     bool in_added;
-    struct lc_row_set left;    /* the unmatched rows of the added set that is being read */
+    struct lc_row_set left; /* the unmatched rows of the added set that is being read */
     bool row_ids;
     struct lc_hash *hashes;
     int64_t hashes_cap;
@@ -118,7 +118,8 @@ static lcdc_status hash_batch(struct content *self, const struct ArrowArray *row
 
 static struct lc_rows_request whole_rows(const struct content *self)
 {
-    return (struct lc_rows_request){.columns = self->spec.context->schema, .n_ranges = self->spec.n_ranges, .ranges = self->spec.ranges};
+    return (struct lc_rows_request){
+        .columns = self->spec.context->schema, .n_ranges = self->spec.n_ranges, .ranges = self->spec.ranges};
 }
 
 /* ---- the table ---- */
@@ -147,7 +148,9 @@ static lcdc_status size_table(struct content *self, lcdc_error **err)
         self->first_row[i] = total;
         LC_TRY(most_rows(self, &commit->added[i], &rows, err));
         if (rows > UINT32_MAX - 2 - total)
-            return lc_fail(err, LC_R_LIMIT, "a commit that rewrites more than %u rows without row ids cannot be compared by content", UINT32_MAX - 2);
+            return lc_fail(err, LC_R_LIMIT,
+                           "a commit that rewrites more than %u rows without row ids cannot be compared by content",
+                           UINT32_MAX - 2);
         total += rows;
     }
     self->first_row[commit->n_added] = total;
@@ -163,7 +166,8 @@ static lcdc_status size_table(struct content *self, lcdc_error **err)
     return LCDC_OK;
 }
 
-static lcdc_status note_delivered(struct content *self, size_t set, const int64_t *positions, int64_t n, lcdc_error **err)
+static lcdc_status note_delivered(struct content *self, size_t set, const int64_t *positions, int64_t n,
+                                  lcdc_error **err)
 {
     if (!self->delivered[set])
         LC_TRY(lc_bitmap_new(&self->delivered[set], err));
@@ -184,7 +188,8 @@ static lcdc_status add_set(struct content *self, size_t index, lcdc_error **err)
         if (!batch.release)
             return LCDC_OK;
         if (row + batch.length > self->first_row[index + 1])
-            return lc_fail(err, LC_R_ROWS_MISCOUNTED, "%s holds more rows than the table's metadata says", set->file->path);
+            return lc_fail(err, LC_R_ROWS_MISCOUNTED, "%s holds more rows than the table's metadata says",
+                           set->file->path);
         LC_TRY(hash_batch(self, &batch, err));
         /* which positions these row numbers are is only told by the reader: ranges and row filters leave rows out */
         if (self->part == 0)

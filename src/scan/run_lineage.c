@@ -27,15 +27,15 @@ struct lineage {
     struct lc_run run;
     struct lc_run_spec spec;
     struct side_set *removed, *added;
-    struct lc_bitmap *old_ids;    /* alive on the removed side */
-    struct lc_bitmap *changed_ids;/* of changed rows on the added side; after matching: ids of updated rows */
-    struct lc_bitmap *copied_ids; /* read only when something was deleted */
+    struct lc_bitmap *old_ids;     /* alive on the removed side */
+    struct lc_bitmap *changed_ids; /* of changed rows on the added side; after matching: ids of updated rows */
+    struct lc_bitmap *copied_ids;  /* read only when something was deleted */
     uint64_t copied;
     bool has_loose;
     /* emission: before-images, what content says of loose rows, after-images */
     enum { BEFORE, LOOSE, AFTER } phase;
     size_t at;
-    struct lc_commit rest;        /* the loose rows */
+    struct lc_commit rest; /* the loose rows */
     struct lc_run *rest_run;
     struct lc_row_set current;
     struct lc_rows *rows;
@@ -59,10 +59,11 @@ static void id_batch_done(struct id_batch *batch)
     *batch = (struct id_batch){0};
 }
 
-static const struct lc_field no_columns = {.name = "", .physical = "", .id = LC_NO_ID, .type = {.kind = LC_TYPE_STRUCT}};
+static const struct lc_field no_columns = {
+    .name = "", .physical = "", .id = LC_NO_ID, .type = {.kind = LC_TYPE_STRUCT}};
 
-static lcdc_status open_ids(struct lineage *self, struct lc_row_set *set, const struct lc_field *extra[2], bool versions,
-                            struct lc_rows **out, lcdc_error **err)
+static lcdc_status open_ids(struct lineage *self, struct lc_row_set *set, const struct lc_field *extra[2],
+                            bool versions, struct lc_rows **out, lcdc_error **err)
 {
     extra[ID] = self->spec.commit->row_id;
     extra[VERSION] = self->spec.commit->row_version_field;
@@ -151,7 +152,8 @@ static lcdc_status read_removed(struct lineage *self, struct side_set *side, lcd
 
 /* ---- the added side: which rows changed ---- */
 
-static lcdc_status note_changed(struct lineage *self, struct side_set *side, const struct id_batch *batch, lcdc_error **err)
+static lcdc_status note_changed(struct lineage *self, struct side_set *side, const struct id_batch *batch,
+                                lcdc_error **err)
 {
     int64_t version = self->spec.commit->row_version;
     LC_FREE uint64_t *positions = lc_calloc((size_t)batch->n, sizeof(uint64_t));
@@ -169,8 +171,8 @@ static lcdc_status note_changed(struct lineage *self, struct side_set *side, con
 }
 
 /*
- * `usable` becomes false when rows come back from an older file (a restore): then an older version does not mean that the
- * row was copied. A file without an id column holds new rows only; where a writer may have lost the ids, content is
+ * `usable` becomes false when rows come back from an older file (a restore): then an older version does not mean that
+ * the row was copied. A file without an id column holds new rows only; where a writer may have lost the ids, content is
  * asked as well.
  */
 static lcdc_status read_added(struct lineage *self, struct side_set *side, bool *usable, lcdc_error **err)
@@ -246,7 +248,8 @@ static lcdc_status match(struct lineage *self, bool *usable, lcdc_error **err)
         LC_TRY(read_copied_ids(self, &self->added[i], err));
     LC_TRY(lc_bitmap_minus(self->old_ids, self->copied_ids, err));
     /* every copied id must have been alive, and been copied once */
-    *usable = lc_bitmap_count(self->copied_ids) == self->copied && lc_bitmap_count(self->old_ids) == alive - self->copied;
+    *usable = lc_bitmap_count(self->copied_ids) == self->copied &&
+              lc_bitmap_count(self->old_ids) == alive - self->copied;
     lc_bitmap_free(lc_steal(self->copied_ids));
     return LCDC_OK;
 }
@@ -345,8 +348,8 @@ static lcdc_status loose_sets(struct lc_arena *arena, size_t n, const struct sid
     for (size_t i = 0; i < n; i++) {
         uint64_t rows = lc_bitmap_count(sides[i].loose);
         if (rows)
-            sets[(*n_out)++] = (struct lc_row_set){.file = sides[i].from->file, .rows = (int64_t)rows,
-                                                   .include = sides[i].loose};
+            sets[(*n_out)++] = (struct lc_row_set){
+                .file = sides[i].from->file, .rows = (int64_t)rows, .include = sides[i].loose};
     }
     *out = sets;
     return LCDC_OK;

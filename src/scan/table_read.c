@@ -28,7 +28,8 @@ static lcdc_status pruning_init(struct pruning *pruning, const struct lc_shape *
     return lc_pushdown_ranges(shape->filter, &pruning->arena, &pruning->n_ranges, &pruning->ranges, err);
 }
 
-static lcdc_status prune_sets(const struct pruning *pruning, size_t *n, struct lc_row_set *sets, int64_t *pruned, lcdc_error **err)
+static lcdc_status prune_sets(const struct pruning *pruning, size_t *n, struct lc_row_set *sets, int64_t *pruned,
+                              lcdc_error **err)
 {
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++) {
@@ -43,7 +44,8 @@ static lcdc_status prune_sets(const struct pruning *pruning, size_t *n, struct l
     return LCDC_OK;
 }
 
-static lcdc_status prune_commit(const struct pruning *pruning, struct lc_commit *commit, int64_t *pruned, lcdc_error **err)
+static lcdc_status prune_commit(const struct pruning *pruning, struct lc_commit *commit, int64_t *pruned,
+                                lcdc_error **err)
 {
     *pruned = 0;
     if (pruning->n_ranges == 0 || commit->diff == LC_DIFF_LINEAGE)
@@ -73,8 +75,8 @@ static void count_sets(size_t n, const struct lc_row_set *sets, lcdc_plan_commit
     }
 }
 
-static lcdc_status table_plan_next(struct lc_read *read, const struct lc_shape *shape, lcdc_plan_commit *out, bool *more,
-                                   lcdc_error **err)
+static lcdc_status table_plan_next(struct lc_read *read, const struct lc_shape *shape, lcdc_plan_commit *out,
+                                   bool *more, lcdc_error **err)
 {
     struct lc_table_read *self = (struct lc_table_read *)read;
     *more = self->plan_at < read->n_commits;
@@ -114,8 +116,8 @@ static lcdc_status check_set(struct lc_table_read *self, const struct lc_row_set
     LC_TRY(lc_storage_stat(self->context.storage, set->file->url, &info, err));
     lc_free(info.name);
     if (info.size >= 0 && set->file->size >= 0 && info.size != set->file->size)
-        return lc_fail(err, LC_R_PARQUET_BAD, "%s is %" PRId64 " bytes long, the table's metadata says %" PRId64, set->file->path,
-                       info.size, set->file->size);
+        return lc_fail(err, LC_R_PARQUET_BAD, "%s is %" PRId64 " bytes long, the table's metadata says %" PRId64,
+                       set->file->path, info.size, set->file->size);
     if (!set->needs_url)
         return LCDC_OK;
     LC_TRY(lc_storage_stat(self->context.storage, set->needs_url, &info, err));
@@ -130,8 +132,8 @@ static lcdc_status check_sets(struct lc_table_read *self, size_t n, const struct
     return LCDC_OK;
 }
 
-static lcdc_status check_commit(struct lc_table_read *self, const struct pruning *pruning, int64_t index, int64_t *snapshot,
-                                lcdc_error **err)
+static lcdc_status check_commit(struct lc_table_read *self, const struct pruning *pruning, int64_t index,
+                                int64_t *snapshot, lcdc_error **err)
 {
     LC_COMMIT struct lc_commit commit = {0};
     int64_t pruned;
@@ -161,8 +163,10 @@ static lcdc_status check_all(struct lc_table_read *self, const struct lc_shape *
             continue;
         }
         if (status != LCDC_NOT_FOUND) {
-            if (err)
+            if (err) {
+                lcdc_error_free(*err);
                 *err = lc_steal(problem);
+            }
             return status;
         }
         good_from = -1;
@@ -173,8 +177,9 @@ static lcdc_status check_all(struct lc_table_read *self, const struct lc_shape *
     }
     if (!found)
         return LCDC_OK;
-    lcdc_status status = lc_fail(err, LC_R_DATA_FILE_GONE, "%s %" PRId64 ": %s; it was removed after the commit (vacuum, expiry)",
-                                 self->unit, bad, lcdc_error_message(found));
+    lcdc_status status = lc_fail(err, LC_R_DATA_FILE_GONE,
+                                 "%s %" PRId64 ": %s; it was removed after the commit (vacuum, expiry)", self->unit,
+                                 bad, lcdc_error_message(found));
     lc_error_detail(err, self->unit, "%" PRId64, bad);
     if (good_from >= 0) {
         lc_error_detail(err, "servable_from", "%" PRId64, good_from);
@@ -260,7 +265,8 @@ static lcdc_status stream_step(struct commit_stream *self, struct lc_change_batc
     return LCDC_OK;
 }
 
-static lcdc_status commit_stream_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more, lcdc_error **err)
+static lcdc_status commit_stream_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more,
+                                      lcdc_error **err)
 {
     struct commit_stream *self = (struct commit_stream *)stream;
     lcdc_status status = stream_step(self, out, more, err);
@@ -282,7 +288,8 @@ static void commit_stream_release(struct lc_change_stream *stream)
     lc_free(self);
 }
 
-static lcdc_status new_stream(struct lc_table_read *table, const struct lc_shape *shape, struct commit_stream **out, lcdc_error **err)
+static lcdc_status new_stream(struct lc_table_read *table, const struct lc_shape *shape, struct commit_stream **out,
+                              lcdc_error **err)
 {
     static const struct lc_change_stream_ops ops = {commit_stream_next, commit_stream_release};
     table->context.schema = table->read.schema;
@@ -302,7 +309,8 @@ static lcdc_status new_stream(struct lc_table_read *table, const struct lc_shape
     return status;
 }
 
-static lcdc_status table_changes(struct lc_read *read, const struct lc_shape *shape, struct lc_change_stream **out, lcdc_error **err)
+static lcdc_status table_changes(struct lc_read *read, const struct lc_shape *shape, struct lc_change_stream **out,
+                                 lcdc_error **err)
 {
     struct lc_table_read *table = (struct lc_table_read *)read;
     struct commit_stream *self = NULL;
@@ -313,8 +321,8 @@ static lcdc_status table_changes(struct lc_read *read, const struct lc_shape *sh
     return LCDC_OK;
 }
 
-static lcdc_status table_snapshot(struct lc_read *read, bool at_end, const struct lc_shape *shape, struct lc_change_stream **out,
-                                  lcdc_error **err)
+static lcdc_status table_snapshot(struct lc_read *read, bool at_end, const struct lc_shape *shape,
+                                  struct lc_change_stream **out, lcdc_error **err)
 {
     struct commit_stream *self = NULL;
     LC_TRY(new_stream((struct lc_table_read *)read, shape, &self, err));
@@ -334,7 +342,9 @@ static void table_stats(struct lc_read *read, struct lc_buf *out)
 {
     const struct lc_meter *meter = ((struct lc_table_read *)read)->meter;
     if (meter)
-        lc_buf_printf(out, "\"lists\":%" PRId64 ",\"stats\":%" PRId64 ",\"opens\":%" PRId64 ",\"reads\":%" PRId64 ",\"bytes_read\":%" PRId64,
+        lc_buf_printf(out,
+                      "\"lists\":%" PRId64 ",\"stats\":%" PRId64 ",\"opens\":%" PRId64 ",\"reads\":%" PRId64
+                      ",\"bytes_read\":%" PRId64,
                       (int64_t)meter->lists, (int64_t)meter->stats, (int64_t)meter->opens, (int64_t)meter->reads,
                       (int64_t)meter->bytes);
 }

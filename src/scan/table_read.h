@@ -16,19 +16,21 @@ struct lc_table_read;
 struct lc_table_read_ops {
     /** Fills a zeroed commit: number `index` of the range, 0-based. */
     lcdc_status (*commit)(struct lc_table_read *self, int64_t index, struct lc_commit *out, lcdc_error **err);
-    /** The live rows just before the range (at_end false) or at its end, as `added`; snapshot and ts are that state's. */
+    /** The live rows just before the range (at_end false) or at its end, as `added`; snapshot and ts are that state's.
+     */
     lcdc_status (*state)(struct lc_table_read *self, bool at_end, struct lc_commit *out, lcdc_error **err);
     void (*release)(struct lc_table_read *self);
 };
 
-/** The first member of a format's read. The format fills `read.schema` and the rest, then calls lc_table_read_init(). */
+/** The first member of a format's read. The format fills `read.schema` and the rest, then calls lc_table_read_init().
+ */
 struct lc_table_read {
     struct lc_read read;
     const struct lc_table_read_ops *ops;
-    struct lc_scan_context context;   /* storage and match are the format's to set */
-    const struct lc_meter *meter;     /* counters of the storage; may be NULL */
-    const char *unit;                 /* "version", "snapshot": how messages call a commit */
-    int64_t plan_at;                  /* next commit of plan_next */
+    struct lc_scan_context context; /* storage and match are the format's to set */
+    const struct lc_meter *meter;   /* counters of the storage; may be NULL */
+    const char *unit;               /* "version", "snapshot": how messages call a commit */
+    int64_t plan_at;                /* next commit of plan_next */
 };
 
 /** Sets the seam's function table. read.n_commits must be known. */
