@@ -17,7 +17,7 @@ struct key_group;
 /* A delete file on one or both sides. */
 struct delete_file {
     const struct lc_iceberg_file *file;
-    char *referenced; /* normal form of the one data file it is about; NULL = several */
+    char *referenced; /* the one data file it is about, as spelled; NULL = several */
     bool on[2];       /* by side */
     struct key_group *group; /* of an equality delete file */
     bool is_loaded;          /* its keys are in the group's set */
@@ -237,9 +237,9 @@ static lcdc_status note_referenced(struct delete_file *d, lcdc_error **err)
 {
     if (d->file->content != LC_ICEBERG_POSITION_DELETES || d->file->referenced_data_file.n == 0)
         return LCDC_OK;
-    LC_FREE char *text = lc_strndup(d->file->referenced_data_file.p, d->file->referenced_data_file.n);
-    LC_TRY_ALLOC(text);
-    return lc_location_normalise(text, &d->referenced, err);
+    d->referenced = lc_strndup(d->file->referenced_data_file.p, d->file->referenced_data_file.n);
+    LC_TRY_ALLOC(d->referenced);
+    return LCDC_OK;
 }
 
 static lcdc_status merge_sides(struct lc_iceberg_deletes *self, lcdc_error **err)
@@ -308,16 +308,14 @@ static bool bounds_name(const struct lc_iceberg_file *file, const struct lc_iceb
     return false;
 }
 
-/* A position delete file whose rows all name one data file says so by equal, whole bounds of file_path; then others need
-   not open it. Bounds that differ may be cut short and prove nothing worth the risk of two spellings. */
+/* A position delete file whose rows all name one data file says so by equal bounds of file_path; then others need not
+   open it. Bounds that differ may be cut short. */
 static bool names_another(const struct lc_iceberg_file *d, const char *data_path)
 {
     struct lc_str low, high;
     if (!bounds_name(d, d->lower, d->n_lower, &low) || !bounds_name(d, d->upper, d->n_upper, &high) || !lc_str_eq(low, high))
         return false;
-    LC_FREE char *text = lc_strndup(low.p, low.n);
-    LC_FREE char *normal = NULL;
-    return text && lc_location_normalise(text, &normal, NULL) == LCDC_OK && strncmp(normal, data_path, strlen(normal)) != 0;
+    return !lc_str_is(low, data_path);
 }
 
 static bool is_vector(const struct lc_iceberg_file *d)
@@ -346,9 +344,9 @@ static bool group_applies(const struct key_group *group, const struct lc_iceberg
 
 static lcdc_status data_path(const struct lc_iceberg_file *data, char **out, lcdc_error **err)
 {
-    LC_FREE char *text = lc_strndup(data->path.p, data->path.n);
-    LC_TRY_ALLOC(text);
-    return lc_location_normalise(text, out, err);
+    *out = lc_strndup(data->path.p, data->path.n);
+    LC_TRY_ALLOC(*out);
+    return LCDC_OK;
 }
 
 /* The vector of a side, or NULL. Two vectors for one file break the specification. */

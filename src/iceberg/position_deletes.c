@@ -9,7 +9,7 @@ enum { MAX_VECTOR = 1 << 30, BYTES_PER_POSITION = 8 };
 
 /* One data file's positions in one delete file. */
 struct named {
-    char *path; /* normal form */
+    char *path; /* as spelled */
     struct lc_bitmap *bitmap;
 };
 
@@ -85,12 +85,10 @@ struct last_path {
 
 static lcdc_status find_named(struct loaded *file, struct lc_str spelled, size_t *out, lcdc_error **err)
 {
-    LC_FREE char *text = lc_strndup(spelled.p, spelled.n);
-    LC_FREE char *normal = NULL;
-    LC_TRY_ALLOC(text);
-    LC_TRY(lc_location_normalise(text, &normal, err));
+    LC_FREE char *path = lc_strndup(spelled.p, spelled.n);
+    LC_TRY_ALLOC(path);
     for (size_t i = file->n; i-- > 0;) /* sorted files name one path after the other: look at the newest first */
-        if (strcmp(file->items[i].path, normal) == 0) {
+        if (strcmp(file->items[i].path, path) == 0) {
             *out = i;
             return LCDC_OK;
         }
@@ -103,7 +101,7 @@ static lcdc_status find_named(struct loaded *file, struct lc_str spelled, size_t
     }
     struct named made = {0};
     LC_TRY(lc_bitmap_new(&made.bitmap, err));
-    made.path = lc_steal(normal);
+    made.path = lc_steal(path);
     file->items[file->n] = made;
     *out = file->n++;
     return LCDC_OK;

@@ -3,7 +3,7 @@
  * position_deletes.h - positions that position delete files and deletion vectors name.
  *
  * A position delete file may serve many data files: it is read once into one bitmap a data file and kept while there is
- * room. Paths are compared in their normal form, since writers spell one file as file:/x and file:///x, s3 and s3a.
+ * room. Paths are compared as the metadata spells them, as every engine does; aliases of a scheme matter to I/O only.
  */
 #ifndef LC_ICEBERG_POSITION_DELETES_H
 #define LC_ICEBERG_POSITION_DELETES_H
@@ -17,7 +17,7 @@ lcdc_status lc_iceberg_positions_new(struct lc_storage *storage, const struct lc
                                      int64_t memory_limit, struct lc_iceberg_positions **out, lcdc_error **err);
 void lc_iceberg_positions_free(struct lc_iceberg_positions *positions);
 
-/** Adds to `into` the positions of `data_path` (normal form) that the delete file names. */
+/** Adds to `into` the positions of `data_path` (as the manifest spells it) that the delete file names. */
 lcdc_status lc_iceberg_positions_add(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file,
                                      const char *data_path, struct lc_bitmap *into, lcdc_error **err);
 
