@@ -119,8 +119,8 @@ static lcdc_status settle_verdict(lcdc_source *source, bool is_open, lcdc_error 
 {
     struct lcdc_verdict *verdict = &source->verdict;
     struct lc_buf reason, json;
-    lc_buf_init(&reason, 1 << 16);
-    lc_buf_init(&json, 1 << 18);
+    lc_buf_init(&reason, 1 << 20);
+    lc_buf_init(&json, 1 << 22);
     verdict->chosen = is_open ? lc_source_backend(source)->name : NULL;
     verdict->fell_back = false;
     for (size_t i = 0; i < verdict->n_candidates; i++) {
@@ -195,7 +195,7 @@ static lcdc_status no_backend(lcdc_source *source, lcdc_error **err)
 {
     bool all_absent = true;
     struct lc_buf text;
-    lc_buf_init(&text, 1 << 14);
+    lc_buf_init(&text, 1 << 20);
     for (size_t i = 0; i < source->verdict.n_candidates; i++) {
         const struct lc_candidate *c = &source->verdict.candidates[i];
         all_absent = all_absent && c->absent;

@@ -64,7 +64,7 @@ static bool is_not_for(const struct way *way, const struct lc_spark_server *serv
     case LC_SQL_NATIVE:
         return !server->has_changes;
     case LC_SQL_VIEW:
-        return server->table_id != NULL;
+        return server->is_delta;
     case LC_SQL_CDF:
         return server->is_iceberg;
     case LC_SQL_STATE:
@@ -89,6 +89,11 @@ static lcdc_status probe_way(const struct way *way, const lcdc_request *request,
     out->server_version = lc_arena_strdup(arena, server->version);
     LC_TRY_ALLOC(out->server_version);
     out->native_expected = server->has_changes;
+    if (server->is_delta && way->source == LC_SQL_VIEW && !request->via) {
+        out->absent = true;
+        out->reason = "the table is a Delta table";
+        return LCDC_OK;
+    }
     lcdc_status status = way->try_it(server, &problem);
     bool is_other_kind = status == LCDC_NOT_FOUND;
     if (status != LCDC_OK && !is_other_kind && !lc_spark_is_refusal(status)) {
@@ -98,7 +103,7 @@ static lcdc_status probe_way(const struct way *way, const lcdc_request *request,
     }
     out->usable = status == LCDC_OK;
     server->is_iceberg = server->is_iceberg || (out->usable && way->source == LC_SQL_VIEW);
-    out->absent = is_other_kind || (!out->usable && is_not_for(way, server));
+    out->absent = !request->via && !out->usable && (is_other_kind || is_not_for(way, server));
     out->reason = out->usable ? way->good : lc_arena_strdup(arena, lcdc_error_message(problem));
     LC_TRY_ALLOC(out->reason);
     return LCDC_OK;
@@ -125,13 +130,14 @@ struct spark_read {
     struct lc_spark_result *zero_rows; /* whose columns are the schema */
     struct lc_spark_commit before;     /* the state before the range, for snapshot */
     size_t at_plan;
+    const struct lc_list *identity;    /* the request's; it outlives the read */
 };
 
 static struct lc_spark_scan scan_of(const struct spark_read *self)
 {
     const struct lc_spark_history *history = &self->history;
     size_t n = history->from < history->to ? history->to - history->from : 0;
-    return (struct lc_spark_scan){.server = self->server, .source = self->way->source, .schema = self->read.schema,
+    return (struct lc_spark_scan){.server = self->server, .source = self->way->source, .schema = self->read.schema, .identity = self->identity,
                                   .commits = history->commits + (n ? history->from : 0), .n = n,
                                   .before = n && history->from > 0 ? history->commits[history->from - 1].id
                                             : n                    ? history->commits[0].parent
@@ -238,7 +244,7 @@ static lcdc_status open_read(const struct way *way, void *source, const lcdc_req
                                            .snapshot = read_snapshot};
     struct spark_read *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
-    *self = (struct spark_read){.read.ops = &ops, .way = way, .server = source};
+    *self = (struct spark_read){.read.ops = &ops, .way = way, .server = source, .identity = &request->identity};
     lcdc_status status = fill_read(self, request, err);
     if (status == LCDC_OK)
         *out = &self->read;

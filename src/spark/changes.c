@@ -82,11 +82,27 @@ static void choose_window(struct changes *self)
     }
 }
 
+/* The view sorts rows to find those that were only carried over, which it cannot where a column is a map; there it goes
+   by the columns that tell rows apart, when they are known. */
+static void print_identity(const struct changes *self, struct lc_buf *sql)
+{
+    const struct lc_list *identity = self->scan.identity;
+    if (!identity->n || !lc_sql_holds_map(self->scan.schema))
+        return;
+    lc_buf_text(sql, ", identifier_columns => array(");
+    for (size_t i = 0; i < identity->n; i++) {
+        lc_buf_text(sql, i ? ", " : "");
+        lc_sql_text(sql, lc_str_of(identity->items[i]));
+    }
+    lc_buf_char(sql, ')');
+}
+
 /* A temporary view of Iceberg's for the commits of the window. The CALL is never analysed: that would run it. */
 static lcdc_status make_view(struct changes *self, lcdc_error **err)
 {
     LC_BUF struct lc_buf sql, name;
     const char *table = self->scan.server->table;
+    int64_t before = self->at > 0 ? self->scan.commits[self->at - 1].id : self->scan.before;
     char id[37];
     lc_buf_init(&sql, MAX_SQL);
     lc_buf_init(&name, 64);
@@ -95,25 +111,16 @@ static lcdc_status make_view(struct changes *self, lcdc_error **err)
     for (const char *p = id; *p; p++)
         if (*p != '-')
             lc_buf_char(&name, *p);
-    const char *dot = table;
-    size_t n_dots = 0, first = 0;
-    for (bool quoted = false; *dot; dot++) {
-        quoted = quoted != (*dot == '`');
-        if (*dot == '.' && !quoted && n_dots++ == 0)
-            first = (size_t)(dot - table);
-    }
     lc_buf_text(&sql, "CALL ");
-    if (n_dots >= 2) { /* the catalog's own procedure; without a catalog the session's current one has it */
-        lc_buf_append(&sql, table, first);
-        lc_buf_char(&sql, '.');
-    }
+    lc_buf_append(&sql, table, lc_sql_catalog_length(table));
     lc_buf_text(&sql, "system.create_changelog_view(table => ");
     lc_sql_text(&sql, lc_str_of(table));
     lc_buf_printf(&sql, ", changelog_view => '%s', options => map(", name.p);
-    int64_t before = self->at > 0 ? self->scan.commits[self->at - 1].id : self->scan.before;
     if (before >= 0)
         lc_buf_printf(&sql, "'start-snapshot-id', '%" PRId64 "', ", before);
-    lc_buf_printf(&sql, "'end-snapshot-id', '%" PRId64 "'))", self->scan.commits[self->end - 1].id);
+    lc_buf_printf(&sql, "'end-snapshot-id', '%" PRId64 "')", self->scan.commits[self->end - 1].id);
+    print_identity(self, &sql);
+    lc_buf_char(&sql, ')');
     LC_TRY_BUF(&sql);
     self->view = lc_buf_take(&name); /* noted first: it is dropped also when the call seems to fail */
     LC_TRY_ALLOC(self->view);

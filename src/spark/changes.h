@@ -22,6 +22,7 @@ struct lc_spark_scan {
     const struct lc_spark_commit *commits;
     size_t n;
     int64_t before;                /* VIEW: the snapshot before the first commit; -1 none */
+    const struct lc_list *identity; /* VIEW: names of the columns that tell rows apart */
 };
 
 /** STATE: the rows of the one commit's state, as inserts. The first query is sent by the first next(). */

@@ -100,8 +100,8 @@ static lcdc_status bad(struct lc_spark_operation *self, const char *what, lcdc_e
 
 static lcdc_status check_place(struct lc_spark_operation *self, const Lc__Spark__ExecutePlanResponse__ArrowBatch *batch, lcdc_error **err)
 {
-    if (!batch->has_row_count || batch->row_count < 0 || batch->row_count > INT64_MAX - self->rows)
-        return bad(self, "a batch does not say how many rows it has", err);
+    if (batch->row_count < 0 || batch->row_count > INT64_MAX - self->rows) /* 0 is not sent, and reads as 0 */
+        return bad(self, "a batch has a row count that none can have", err);
     if (batch->has_start_offset && batch->start_offset > self->rows)
         return bad(self, "a batch is missing", err);
     if (batch->has_start_offset && batch->start_offset < self->rows)
@@ -197,8 +197,9 @@ static lcdc_status on_end(struct lc_spark_operation *self, lcdc_error **err)
     LC_CLEANUP(lc_grpc_closep) struct lc_grpc_call *call = lc_steal(self->call);
     struct lc_spark_fault fault;
     LC_TRY(lc_spark_fault_parse(&call->end, &arena, &fault, err));
-    bool unknown = is_unknown_there(self, &fault);
-    bool retriable = call->end.code == LC_GRPC_OK || unknown || lc_spark_fault_is_retriable(&fault);
+    if (is_unknown_there(self, &fault))
+        return execute(self, err);
+    bool retriable = call->end.code == LC_GRPC_OK || lc_spark_fault_is_retriable(&fault);
     if (!retriable || self->failures >= LC_SPARK_MAX_TRIES) {
         self->has_failed = call->end.code != LC_GRPC_OK && call->end.code != LC_GRPC_UNAVAILABLE;
         return call->end.code == LC_GRPC_OK ? bad(self, "it stops and the server does not say that it is whole", err)
@@ -206,9 +207,9 @@ static lcdc_status on_end(struct lc_spark_operation *self, lcdc_error **err)
     }
     bool is_limit = call->end.code == LC_GRPC_OK && self->failures == 0;
     self->failures++;
-    if (!is_limit && !unknown)
+    if (!is_limit)
         LC_TRY(lc_spark_back_off(self->session, self->failures, &fault, err));
-    return unknown ? execute(self, err) : reattach(self, err);
+    return reattach(self, err);
 }
 
 lcdc_status lc_spark_operation_next(struct lc_spark_operation *self, struct lc_spark_batch *out, bool *more, lcdc_error **err)

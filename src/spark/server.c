@@ -47,6 +47,7 @@ static lcdc_status see_detail(void *context, const struct lc_field *columns, con
 {
     struct lc_spark_server *server = context;
     struct lc_str text;
+    server->is_delta = lc_spark_get_str(columns, batch, "format", row, &text) && lc_str_is(text, "delta");
     if (lc_spark_get_str(columns, batch, "location", row, &text)) {
         server->location = lc_arena_strndup(&server->arena, text.p, text.n);
         LC_TRY_ALLOC(server->location);

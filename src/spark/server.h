@@ -16,7 +16,8 @@ struct lc_spark_server {
     bool has_changes;     /* 4.2 or later: it should know CHANGES */
     const char *table;    /* quoted */
     const char *location; /* of the table's files; NULL unknown */
-    const char *table_id; /* of a Delta table; NULL: it is none, or the engine does not tell */
+    const char *table_id; /* of a Delta table; NULL unknown */
+    bool is_delta;        /* the engine describes it as one */
     bool is_iceberg;      /* its snapshots could be asked for */
 };
 

@@ -73,6 +73,18 @@ lcdc_status lc_sql_table(const char *name, struct lc_arena *arena, const char **
     return LCDC_OK;
 }
 
+size_t lc_sql_catalog_length(const char *table)
+{
+    size_t n_dots = 0, first = 0;
+    bool is_quoted = false;
+    for (const char *at = table; *at; at++) {
+        is_quoted = is_quoted != (*at == '`');
+        if (*at == '.' && !is_quoted && n_dots++ == 0)
+            first = (size_t)(at - table) + 1;
+    }
+    return n_dots >= 2 ? first : 0;
+}
+
 /* ---- queries ---- */
 
 const char *const lc_sql_op_column = "_change_type";
@@ -130,18 +142,18 @@ static void print_old_words(const struct lc_sql_query *query, struct lc_buf *out
                   query->source == LC_SQL_VIEW ? "'DELETE', 'UPDATE_BEFORE'" : "'delete', 'update_preimage'");
 }
 
-static bool holds_map(const struct lc_field *field)
+bool lc_sql_holds_map(const struct lc_field *field)
 {
     bool found = field->type.kind == LC_TYPE_MAP || field->is_variant;
     for (size_t i = 0; i < field->n_children && !found; i++)
-        found = holds_map(&field->children[i]);
+        found = lc_sql_holds_map(&field->children[i]);
     return found;
 }
 
 bool lc_sql_can_slice(const struct lc_field *columns)
 {
     for (size_t i = 0; i < columns->n_children; i++)
-        if (!holds_map(&columns->children[i]))
+        if (!lc_sql_holds_map(&columns->children[i]))
             return true;
     return false;
 }
@@ -151,7 +163,7 @@ static void print_slice(const struct lc_sql_query *query, struct lc_buf *out)
     const char *comma = "";
     lc_buf_text(out, "pmod(xxhash64(");
     for (size_t i = 0; i < query->hash_columns->n_children; i++) {
-        if (holds_map(&query->hash_columns->children[i]))
+        if (lc_sql_holds_map(&query->hash_columns->children[i]))
             continue;
         lc_buf_text(out, comma);
         lc_sql_name(out, lc_str_of(query->hash_columns->children[i].name));

@@ -15,6 +15,9 @@ void lc_sql_text(struct lc_buf *out, struct lc_str text);
 /** A table's name as people write it, catalog.db.`odd name`, as parts in backticks; LC_R_OPTION_VALUE for what is none. */
 lcdc_status lc_sql_table(const char *name, struct lc_arena *arena, const char **out, lcdc_error **err);
 
+/** Bytes of a quoted name's catalog with its dot: 0 when it has fewer than three parts, the catalog being the session's. */
+size_t lc_sql_catalog_length(const char *table);
+
 enum lc_sql_source { LC_SQL_NATIVE, LC_SQL_CDF, LC_SQL_VIEW, LC_SQL_STATE };
 enum lc_sql_side { LC_SIDE_BOTH, LC_SIDE_OLD, LC_SIDE_NEW };
 
@@ -37,6 +40,7 @@ extern const char *const lc_sql_op_column;
 const char *lc_sql_commit_column(enum lc_sql_source source);
 
 void lc_sql_query_print(const struct lc_sql_query *query, struct lc_buf *out);
+bool lc_sql_holds_map(const struct lc_field *field);
 /** False when rows cannot be split by hash, because every column holds a map. */
 bool lc_sql_can_slice(const struct lc_field *columns);
 

@@ -9,8 +9,10 @@ many rows of each kind a commit has.
   SELECT list FROM t CHANGES FROM VERSION a [INCLUSIVE|EXCLUSIVE] [TO VERSION b [INCLUSIVE|EXCLUSIVE]] [WITH (...)] ...
   SELECT list FROM table_changes('t', a[, b]) ...
   CALL c.system.create_changelog_view(...)      then SELECT list FROM view ...      and DROP VIEW [IF EXISTS] view
+  SELECT list FROM `t` [VERSION AS OF v]
   DESCRIBE HISTORY t      DESCRIBE DETAIL t      SELECT list FROM t.snapshots|t.history      SET ...
   ... LIMIT n   and the hash slice   pmod(<anything>, n) = i   (rows with id % n = i) at the end of any SELECT
+  [NOT] `_change_type` IN ('word', ...), also anywhere in a SELECT; ORDER BY is not looked at
 A list is *, or names, bare or in backticks. A table whose name holds `nowhere` does not exist.
 """
 
@@ -103,6 +105,17 @@ def delta_table(rows, with_metadata, with_updates):
         ("_commit_timestamp", pyarrow.array([commit_time(each["version"]) for each in rows], UTC)),
     ]
     return pyarrow.table(dict(columns))
+
+
+def table_at(version):
+    """The table itself at a version or snapshot, from its changes."""
+    rows = {}
+    for each in changes(1, SNAPSHOTS.index(version) if version in SNAPSHOTS else version):
+        if each["word"] in ("delete", "update_preimage"):
+            del rows[each["id"]]
+        else:
+            rows[each["id"]] = each
+    return pyarrow.table(dict(data_arrays(list(rows.values()))))
 
 
 def iceberg_table(rows):
@@ -258,6 +271,11 @@ def select(sql, table):
             at for at, number in enumerate(table["id"].to_pylist()) if number % int(slice_of[1]) == int(slice_of[2])
         ]
         table = table.take(pyarrow.array(keep, pyarrow.int64()))
+    old = re.search(r"(NOT\s+)?`_change_type`\s+IN\s*\(([^)]*)\)(?!\s+THEN)", sql, re.I)
+    if old:
+        words = re.findall(r"'(\w+)'", old[2])
+        keep = [at for at, word in enumerate(table["_change_type"].to_pylist()) if (word in words) != bool(old[1])]
+        table = table.take(pyarrow.array(keep, pyarrow.int64()))
     limit = re.search(r"LIMIT\s+(\d+)\s*$", sql, re.I)
     if limit:
         table = table.slice(0, int(limit[1]))
@@ -308,6 +326,9 @@ def answer(sql, views):
     for name, (first, last) in views.items():
         if re.search(rf"\sFROM\s+`?{re.escape(name)}`?(\s|$)", sql, re.I):
             return select(sql, iceberg_table(changes(first, last)))
+    state = re.search(r"\sFROM\s+(?:`\w+`\.?)+(?:\s+VERSION\s+AS\s+OF\s+(\d+))?(\s+LIMIT\s+\d+)?\s*$", sql, re.I)
+    if state:
+        return select(sql, table_at(VERSIONS if state[1] is None else int(state[1])))
     raise unknown_sql(sql)
 
 
