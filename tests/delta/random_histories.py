@@ -56,7 +56,7 @@ class History:
             c.metadata()
             if maybe(0.4):
                 c.append(self.rows(r.randint(1, 10)), r.randint(1, 2))
-        self.cut = self.evolved = 0
+        self.cut, self.evolved, self.checkpointed = 0, 0, None
         if maybe(0.9):
             self.op_append()
         for _ in range(r.randint(3, 8)):
@@ -161,7 +161,7 @@ class History:
         ops = {self.op_append: 3, self.op_delete: 3, self.op_update: 3, self.op_merge: 3, self.op_overwrite: 1, self.op_optimize: 1.5,
                self.op_restore: 1.5, self.op_add_column: 1, self.op_no_op: 0.7, self.op_nothing: 0.5, self.op_toggle_feed: 0.5,
                self.op_toggle_tracking: 0.5, self.op_rename: 1, self.op_drop: 0.7, self.op_widen: 1.5, self.op_checkpoint: 1, self.op_drop_file: 0.7,
-               self.op_same_rows: 0.4}
+               self.op_same_rows: 0.4, self.op_nested: 0.8, self.op_mapping: 0.3, self.op_commit_times: 0.3, self.op_clone: 0.3}
         op = self.rng.choices(list(ops), list(ops.values()))[0]
         if op() is not False:
             self.did.append(op.__name__[3:])
@@ -287,6 +287,46 @@ class History:
         name = self.rng.choice(able)
         self.evolve(self.t.schema.widening(name, self.rng.choice(WIDER[self.t.schema[name].type])))
 
+    def op_nested(self):
+        """A change inside the struct, or inside the structs of the list."""
+        r, names = self.rng, self.t.schema.names()
+        inside = [n for n in ("st", "ar") if n in names and not isinstance(self.t.schema[n].type, str) and _struct_of(self.t.schema[n].type)]
+        if not inside:
+            return False
+        n = r.choice(inside)
+        fields = _struct_of(self.t.schema[n].type).fields
+        f = r.choice(fields)
+        if isinstance(f.type, str) and f.type in WIDER and self.t._on("delta.enableTypeWidening") and r.random() < 0.5:
+            self.evolve(self.t.schema.widening(f"{n}.{f.name}", r.choice(WIDER[f.type])))
+        elif self.t.mapping and r.random() < 0.6:
+            path = f"{n}.{f.name}"
+            self.evolve(self.t.schema.dropping(path) if len(fields) > 1 and r.random() < 0.5 else self.t.schema.renaming(path, f"r{self.t.latest}"))
+        else:
+            self.evolve(self.t.schema.adding(Field(f"n{self.t.latest}", r.choice(TYPES)), n))
+
+    def op_mapping(self):
+        if self.t.mapping:
+            return False
+        with self.t.commit(operation="SET TBLPROPERTIES") as c:
+            c.enable_mapping()
+        self.evolved = self.t.latest
+
+    def op_commit_times(self):
+        """In-commit timestamps from here on; file times stop to matter."""
+        t = self.t
+        if t._on("delta.enableInCommitTimestamps"):
+            return False
+        t.props["delta.enableInCommitTimestamps"] = "true"
+        with t.commit(operation="SET TBLPROPERTIES") as c:
+            c.set(inCommitTimestampEnablementVersion=str(c.v.number), inCommitTimestampEnablementTimestamp=str(c.ts))
+
+    def op_clone(self):
+        """From here on the history of a shallow clone, which starts anew over this table's files."""
+        if self.t.supported or "delta.inCommitTimestampEnablementVersion" in self.t.props:
+            return False
+        self.t = self.t.shallow_clone(self.t.root + " clone")
+        self.evolved, self.checkpointed = 0, None
+
     def op_toggle_feed(self):
         if {"_change_type", "_commit_version"} & set(self.t.schema.names()):
             return False    # names the feed keeps for itself
@@ -324,7 +364,7 @@ class History:
     def finish(self):
         """Sometimes cuts the log before the last checkpoint, or lays a compacted log beside it."""
         r = self.rng
-        mark = getattr(self, "checkpointed", None)
+        mark = self.checkpointed
         if mark and r.random() < 0.5:
             self.t.cut_log(mark + r.randint(0, 1))
             self.cut = mark + 1
@@ -391,6 +431,12 @@ class History:
             harness.same_rows(harness.rows_of(r.table()), want, t.loose(oldest, t.latest))
         except AssertionError as e:
             raise r.blame(e) from None
+
+
+def _struct_of(type):
+    while isinstance(type, Array):
+        type = type.element
+    return type if isinstance(type, Struct) else None
 
 
 def _leaves(struct, prefix=""):

@@ -194,11 +194,14 @@ class Table:
         write_checkpoint(self, self.latest if version is None else version, style, parts, hint)
 
     def cut_log(self, below):
-        """Removes the commits before `below`, as metadata cleanup does once a checkpoint covers them."""
-        for v in range(below):
-            for suffix in (".json", ".crc"):
-                if os.path.exists(self.log_path(v, suffix)):
-                    os.remove(self.log_path(v, suffix))
+        """Metadata cleanup: one checkpoint stays, the newest at or before `below`; older ones and the commits before
+        `below` go."""
+        log = os.path.join(self.root, "_delta_log")
+        dated = [(int(n[:20]), n) for n in os.listdir(log) if n[:20].isdigit()]
+        kept = max((v for v, n in dated if ".checkpoint." in n and v <= below), default=-1)
+        for v, n in dated:
+            if v < (kept if ".checkpoint." in n else below):
+                os.remove(os.path.join(log, n))
 
     def compact_log(self, first, last):
         """<first>.<last>.compacted.json: the reconciled file actions of these commits."""
