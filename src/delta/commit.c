@@ -197,8 +197,10 @@ static lcdc_status build_sides(struct builder *b, const struct collected *from, 
         int order = !old ? 1 : !new ? -1 : lc_str_cmp(old->path, new->path);
         if (order == 0)
             LC_TRY(add_pair(b, old, new, err));
+        else if (order < 0)
+            LC_TRY(add_whole(b, true, old, err));
         else
-            LC_TRY(add_whole(b, order < 0, order < 0 ? old : new, err));
+            LC_TRY(add_whole(b, false, new, err));
         i += order <= 0;
         k += order >= 0;
     }

@@ -231,10 +231,26 @@ const struct lc_delta_checkpoint *lc_delta_log_checkpoint(const struct lc_delta_
     return found;
 }
 
+/* After a gap the table's state is known again from a checkpoint on; before it everything up to the gap can be served. */
+static lcdc_status version_gap(const struct lc_delta_log *log, int64_t version, lcdc_error **err)
+{
+    int64_t whole = lc_delta_log_first_whole(log), from = 0, to = version - 1;
+    for (size_t i = log->n_checkpoints; i-- > 0 && log->checkpoints[i].version >= whole - 1;) {
+        from = log->checkpoints[i].version > whole ? log->checkpoints[i].version : whole;
+        to = log->latest;
+    }
+    lcdc_status status = lc_fail(err, LC_R_DELTA_VERSION_GAP,
+                                 "commit file %020" PRId64 ".json is missing, the log has earlier and later ones", version);
+    if (log->commits[0].version == 0 || to == log->latest) {
+        lc_error_detail(err, "servable_from", "%" PRId64, from);
+        lc_error_detail(err, "servable_to", "%" PRId64, to);
+    }
+    return status;
+}
+
 static lcdc_status missing_commit(const struct lc_delta_log *log, int64_t version, lcdc_error **err)
 {
     int64_t first = log->n_commits ? log->commits[0].version : log->latest + 1;
-    int64_t whole = lc_delta_log_first_whole(log);
     lcdc_status status;
     if (version > log->latest)
         return lc_fail(err, LC_R_DELTA_VERSION_MISSING, "version %" PRId64 " does not exist, the latest is %" PRId64,
@@ -244,10 +260,7 @@ static lcdc_status missing_commit(const struct lc_delta_log *log, int64_t versio
                          "version %" PRId64 " has been cleaned out of the log, the first that is left is %" PRId64,
                          version, first);
     else
-        status = lc_fail(err, LC_R_DELTA_VERSION_GAP,
-                         "commit file %020" PRId64
-                         ".json is missing, the log has earlier and later ones; versions from %" PRId64 " on are whole",
-                         version, whole);
+        status = version_gap(log, version, err);
     lc_error_detail(err, "version", "%" PRId64, version);
     return status;
 }
