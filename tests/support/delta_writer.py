@@ -15,11 +15,9 @@ Must not know: the reader under test.
 """
 import collections
 import copy
-import datetime as dt
 import json
 import os
 import random
-import shutil
 import urllib.parse
 import uuid
 
@@ -27,8 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import deletion_vector as dvs
-from .delta_schema import (Array, Field, Map, Numbering, Struct, arrow_field, freeze, image, keyed, partition_text,
-                           stats_text, type_json)
+from .delta_schema import Numbering, arrow_field, freeze, image, keyed, partition_text, stats_text, type_json
 
 KEEP = object()
 ROW_ID, ROW_VERSION = "_row-id-col-7d1f", "_row-commit-version-col-93aa"
