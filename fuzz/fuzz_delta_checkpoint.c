@@ -14,7 +14,8 @@ static void read_as(const char *name, const uint8_t *data, size_t size)
     struct lc_storage *storage LC_CLEANUP(lc_storage_freep) = NULL;
     struct lc_delta_log *log LC_CLEANUP(lc_delta_log_freep) = NULL;
     struct lc_delta_snapshot snapshot LC_CLEANUP(lc_delta_snapshot_done) = {0};
-    if (lc_memory_storage(&storage, NULL) != LCDC_OK || lc_memory_storage_add(storage, name, data, size, NULL) != LCDC_OK)
+    if (lc_memory_storage(&storage, NULL) != LCDC_OK ||
+        lc_memory_storage_add(storage, name, data, size, NULL) != LCDC_OK)
         return;
     if (lc_delta_log_open(storage, "/t", &log, NULL) == LCDC_OK)
         (void)lc_delta_snapshot_read(log, 3, &snapshot, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_delta_schema.c - a schemaString from anywhere, with and without column mapping; what parses is a valid Arrow type. */
+/* fuzz_delta_schema.c - a schemaString from anywhere, with and without column mapping; what parses is a valid Arrow
+ * type. */
 #include <stdlib.h>
 
 #include "base/arrow.h"
@@ -19,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct ArrowSchema schema LC_SCHEMA = {0};
         struct lc_field root;
         enum lc_match match;
-        struct lc_delta_metadata metadata = {.schema = {(const char *)data, size}, .n_configuration = 1, .configuration = &modes[i]};
+        struct lc_delta_metadata metadata = {
+            .schema = {(const char *)data, size}, .n_configuration = 1, .configuration = &modes[i]};
         if (lc_delta_schema_parse(&metadata, &arena, &root, &match, NULL) == LCDC_OK &&
             lc_schema_from_field(&root, &schema, NULL) != LCDC_OK)
             abort();

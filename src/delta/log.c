@@ -231,7 +231,8 @@ const struct lc_delta_checkpoint *lc_delta_log_checkpoint(const struct lc_delta_
     return found;
 }
 
-/* After a gap the table's state is known again from a checkpoint on; before it everything up to the gap can be served. */
+/* After a gap the table's state is known again from a checkpoint on; before it everything up to the gap can be served.
+ */
 static lcdc_status version_gap(const struct lc_delta_log *log, int64_t version, lcdc_error **err)
 {
     int64_t whole = lc_delta_log_first_whole(log), from = 0, to = version - 1;
@@ -240,7 +241,8 @@ static lcdc_status version_gap(const struct lc_delta_log *log, int64_t version, 
         to = log->latest;
     }
     lcdc_status status = lc_fail(err, LC_R_DELTA_VERSION_GAP,
-                                 "commit file %020" PRId64 ".json is missing, the log has earlier and later ones", version);
+                                 "commit file %020" PRId64 ".json is missing, the log has earlier and later ones",
+                                 version);
     if (log->commits[0].version == 0 || to == log->latest) {
         lc_error_detail(err, "servable_from", "%" PRId64, from);
         lc_error_detail(err, "servable_to", "%" PRId64, to);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which deletes apply (specification, "Scan Planning"): a vector to its data file; a position delete file to files of its
- * partition that are not younger, unless a vector does; an equality delete file to strictly older files of its partition,
- * or of the table when its spec divides nothing.
+ * Which deletes apply (specification, "Scan Planning"): a vector to its data file; a position delete file to files of
+ * its partition that are not younger, unless a vector does; an equality delete file to strictly older files of its
+ * partition, or of the table when its spec divides nothing.
  */
 #include "iceberg/deletes.h"
 
@@ -17,8 +17,8 @@ struct key_group;
 /* A delete file on one or both sides. */
 struct delete_file {
     const struct lc_iceberg_file *file;
-    char *referenced; /* the one data file it is about, as spelled; NULL = several */
-    bool on[2];       /* by side */
+    char *referenced;        /* the one data file it is about, as spelled; NULL = several */
+    bool on[2];              /* by side */
     struct key_group *group; /* of an equality delete file */
     bool is_loaded;          /* its keys are in the group's set */
 };
@@ -33,7 +33,7 @@ struct key_group {
     struct loaded_file {
         char *path;
         bool after; /* was live on the after side when it was loaded last */
-    } *loaded;
+    } * loaded;
     int64_t newest[2]; /* highest sequence of its files, by side; -1 none */
 };
 
@@ -79,7 +79,8 @@ void lc_iceberg_deletes_free(struct lc_iceberg_deletes *deletes)
     lc_free(deletes);
 }
 
-lcdc_status lc_iceberg_deletes_new(const struct lc_iceberg_delete_context *context, struct lc_iceberg_deletes **out, lcdc_error **err)
+lcdc_status lc_iceberg_deletes_new(const struct lc_iceberg_delete_context *context, struct lc_iceberg_deletes **out,
+                                   lcdc_error **err)
 {
     LC_CLEANUP(lc_iceberg_deletes_freep) struct lc_iceberg_deletes *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
@@ -93,11 +94,13 @@ lcdc_status lc_iceberg_deletes_new(const struct lc_iceberg_delete_context *conte
 
 static bool same_ids(const struct lc_iceberg_key_columns *columns, const struct lc_iceberg_file *file)
 {
-    return columns->n == file->n_equality_ids && memcmp(columns->ids, file->equality_ids, columns->n * sizeof(int32_t)) == 0;
+    return columns->n == file->n_equality_ids &&
+           memcmp(columns->ids, file->equality_ids, columns->n * sizeof(int32_t)) == 0;
 }
 
 /* A copy of what a group is scoped by, since the files it came from are gone with their snapshot. */
-static lcdc_status copy_scope(struct lc_iceberg_deletes *self, const struct lc_iceberg_file *file, struct lc_iceberg_file *out, lcdc_error **err)
+static lcdc_status copy_scope(struct lc_iceberg_deletes *self, const struct lc_iceberg_file *file,
+                              struct lc_iceberg_file *out, lcdc_error **err)
 {
     struct lc_value *values = lc_arena_array(&self->arena, file->n_partition, sizeof(*values));
     LC_TRY_ALLOC(values);
@@ -110,7 +113,8 @@ static lcdc_status copy_scope(struct lc_iceberg_deletes *self, const struct lc_i
     return LCDC_OK;
 }
 
-static lcdc_status new_group(struct lc_iceberg_deletes *self, const struct lc_iceberg_file *file, bool is_global, struct key_group **out, lcdc_error **err)
+static lcdc_status new_group(struct lc_iceberg_deletes *self, const struct lc_iceberg_file *file, bool is_global,
+                             struct key_group **out, lcdc_error **err)
 {
     int32_t *ids = lc_arena_array(&self->arena, file->n_equality_ids, sizeof(*ids));
     LC_TRY_ALLOC(ids);
@@ -129,13 +133,15 @@ static lcdc_status new_group(struct lc_iceberg_deletes *self, const struct lc_ic
     group->is_global = is_global;
     group->newest[0] = group->newest[1] = -1;
     LC_TRY(copy_scope(self, file, &group->scope, err));
-    LC_TRY(lc_iceberg_key_columns(self->context.metadata, file->n_equality_ids, ids, &self->arena, &group->columns, err));
+    LC_TRY(
+        lc_iceberg_key_columns(self->context.metadata, file->n_equality_ids, ids, &self->arena, &group->columns, err));
     LC_TRY(lc_iceberg_key_set_new(&group->columns, &group->set, err));
     *out = group;
     return LCDC_OK;
 }
 
-static lcdc_status group_of(struct lc_iceberg_deletes *self, const struct lc_iceberg_file *file, struct key_group **out, lcdc_error **err)
+static lcdc_status group_of(struct lc_iceberg_deletes *self, const struct lc_iceberg_file *file, struct key_group **out,
+                            lcdc_error **err)
 {
     const struct lc_iceberg_spec *spec;
     LC_TRY(lc_iceberg_spec_get(self->context.metadata, file->spec_id, &spec, err));
@@ -160,8 +166,8 @@ static struct loaded_file *find_loaded(struct key_group *group, const struct lc_
 }
 
 /*
- * What the set holds can be carried over when its after side is exactly the new before side: then only the new files are
- * read. Otherwise it begins anew.
+ * What the set holds can be carried over when its after side is exactly the new before side: then only the new files
+ * are read. Otherwise it begins anew.
  */
 static lcdc_status renew_group(const struct lc_iceberg_deletes *self, struct key_group *group, lcdc_error **err)
 {
@@ -191,7 +197,8 @@ static lcdc_status renew_group(const struct lc_iceberg_deletes *self, struct key
     return LCDC_OK;
 }
 
-static lcdc_status load_file(struct lc_iceberg_deletes *self, struct key_group *group, const struct delete_file *d, lcdc_error **err)
+static lcdc_status load_file(struct lc_iceberg_deletes *self, struct key_group *group, const struct delete_file *d,
+                             lcdc_error **err)
 {
     LC_FREE char *path = lc_strndup(d->file->path.p, d->file->path.n);
     LC_FREE char *url = NULL;
@@ -204,7 +211,8 @@ static lcdc_status load_file(struct lc_iceberg_deletes *self, struct key_group *
         group->cap_loaded = cap;
     }
     LC_TRY(lc_path_map_apply(self->context.path_map, path, &url, err));
-    LC_TRY(lc_iceberg_key_set_load(group->set, self->context.storage, d->file, url, d->on[LC_ICEBERG_BEFORE], d->on[LC_ICEBERG_AFTER], err));
+    LC_TRY(lc_iceberg_key_set_load(group->set, self->context.storage, d->file, url, d->on[LC_ICEBERG_BEFORE],
+                                   d->on[LC_ICEBERG_AFTER], err));
     group->loaded[group->n_loaded++] = (struct loaded_file){.path = lc_steal(path), .after = d->on[LC_ICEBERG_AFTER]};
     return LCDC_OK;
 }
@@ -278,8 +286,9 @@ static lcdc_status note_groups(struct lc_iceberg_deletes *self, lcdc_error **err
     return LCDC_OK;
 }
 
-lcdc_status lc_iceberg_deletes_set(struct lc_iceberg_deletes *deletes, size_t n_before, const struct lc_iceberg_file *before,
-                                   size_t n_after, const struct lc_iceberg_file *after, lcdc_error **err)
+lcdc_status lc_iceberg_deletes_set(struct lc_iceberg_deletes *deletes, size_t n_before,
+                                   const struct lc_iceberg_file *before, size_t n_after,
+                                   const struct lc_iceberg_file *after, lcdc_error **err)
 {
     files_clear(deletes);
     deletes->files = lc_calloc(n_before + n_after, sizeof(*deletes->files));
@@ -297,7 +306,8 @@ lcdc_status lc_iceberg_deletes_set(struct lc_iceberg_deletes *deletes, size_t n_
 
 /* ---- what applies to a data file ---- */
 
-static bool bounds_name(const struct lc_iceberg_file *file, const struct lc_iceberg_bound *bounds, size_t n, struct lc_str *out)
+static bool bounds_name(const struct lc_iceberg_file *file, const struct lc_iceberg_bound *bounds, size_t n,
+                        struct lc_str *out)
 {
     (void)file;
     for (size_t i = 0; i < n; i++)
@@ -313,7 +323,8 @@ static bool bounds_name(const struct lc_iceberg_file *file, const struct lc_iceb
 static bool names_another(const struct lc_iceberg_file *d, const char *data_path)
 {
     struct lc_str low, high;
-    if (!bounds_name(d, d->lower, d->n_lower, &low) || !bounds_name(d, d->upper, d->n_upper, &high) || !lc_str_eq(low, high))
+    if (!bounds_name(d, d->lower, d->n_lower, &low) || !bounds_name(d, d->upper, d->n_upper, &high) ||
+        !lc_str_eq(low, high))
         return false;
     return !lc_str_is(low, data_path);
 }
@@ -325,12 +336,14 @@ static bool is_vector(const struct lc_iceberg_file *d)
 
 static bool vector_applies(const struct delete_file *d, const struct lc_iceberg_file *data, const char *data_path)
 {
-    return is_vector(d->file) && d->referenced && strcmp(d->referenced, data_path) == 0 && data->data_sequence <= d->file->data_sequence;
+    return is_vector(d->file) && d->referenced && strcmp(d->referenced, data_path) == 0 &&
+           data->data_sequence <= d->file->data_sequence;
 }
 
 static bool positions_apply(const struct delete_file *d, const struct lc_iceberg_file *data, const char *data_path)
 {
-    if (d->file->content != LC_ICEBERG_POSITION_DELETES || is_vector(d->file) || data->data_sequence > d->file->data_sequence)
+    if (d->file->content != LC_ICEBERG_POSITION_DELETES || is_vector(d->file) ||
+        data->data_sequence > d->file->data_sequence)
         return false;
     if (d->referenced)
         return strcmp(d->referenced, data_path) == 0;
@@ -339,7 +352,8 @@ static bool positions_apply(const struct delete_file *d, const struct lc_iceberg
 
 static bool group_applies(const struct key_group *group, const struct lc_iceberg_file *data, enum lc_iceberg_side side)
 {
-    return group->newest[side] > data->data_sequence && (group->is_global || lc_iceberg_partition_equal(&group->scope, data));
+    return group->newest[side] > data->data_sequence &&
+           (group->is_global || lc_iceberg_partition_equal(&group->scope, data));
 }
 
 static lcdc_status data_path(const struct lc_iceberg_file *data, char **out, lcdc_error **err)
@@ -350,8 +364,9 @@ static lcdc_status data_path(const struct lc_iceberg_file *data, char **out, lcd
 }
 
 /* The vector of a side, or NULL. Two vectors for one file break the specification. */
-static lcdc_status find_vector(const struct lc_iceberg_deletes *self, enum lc_iceberg_side side, const struct lc_iceberg_file *data,
-                               const char *path, const struct lc_iceberg_file **out, lcdc_error **err)
+static lcdc_status find_vector(const struct lc_iceberg_deletes *self, enum lc_iceberg_side side,
+                               const struct lc_iceberg_file *data, const char *path, const struct lc_iceberg_file **out,
+                               lcdc_error **err)
 {
     *out = NULL;
     for (size_t i = 0; i < self->n_files; i++) {
@@ -364,8 +379,8 @@ static lcdc_status find_vector(const struct lc_iceberg_deletes *self, enum lc_ic
     return LCDC_OK;
 }
 
-static lcdc_status dead_positions(struct lc_iceberg_deletes *self, enum lc_iceberg_side side, const struct lc_iceberg_file *data,
-                                  struct lc_bitmap **out, lcdc_error **err)
+static lcdc_status dead_positions(struct lc_iceberg_deletes *self, enum lc_iceberg_side side,
+                                  const struct lc_iceberg_file *data, struct lc_bitmap **out, lcdc_error **err)
 {
     LC_FREE char *path = NULL;
     LC_BITMAP struct lc_bitmap *dead = NULL;
@@ -386,12 +401,13 @@ static lcdc_status dead_positions(struct lc_iceberg_deletes *self, enum lc_icebe
 struct applicable {
     size_t n[2];
     bool same;
-    bool keys[2];   /* equality deletes apply on the side */
+    bool keys[2]; /* equality deletes apply on the side */
     bool same_keys;
     const struct lc_iceberg_file *vector[2];
 };
 
-static lcdc_status what_applies(const struct lc_iceberg_deletes *self, const struct lc_iceberg_file *data, struct applicable *out, lcdc_error **err)
+static lcdc_status what_applies(const struct lc_iceberg_deletes *self, const struct lc_iceberg_file *data,
+                                struct applicable *out, lcdc_error **err)
 {
     LC_FREE char *path = NULL;
     LC_TRY(data_path(data, &path, err));
@@ -413,7 +429,8 @@ static lcdc_status what_applies(const struct lc_iceberg_deletes *self, const str
             out->keys[side] = out->keys[side] || group_applies(self->groups[g], data, (enum lc_iceberg_side)side);
     for (size_t i = 0; i < self->n_files; i++) {
         const struct delete_file *d = &self->files[i];
-        if (d->file->content != LC_ICEBERG_EQUALITY_DELETES || d->on[0] == d->on[1] || d->file->data_sequence <= data->data_sequence)
+        if (d->file->content != LC_ICEBERG_EQUALITY_DELETES || d->on[0] == d->on[1] ||
+            d->file->data_sequence <= data->data_sequence)
             continue;
         if (d->group->is_global || lc_iceberg_partition_equal(d->file, data))
             out->same_keys = false;
@@ -424,8 +441,8 @@ static lcdc_status what_applies(const struct lc_iceberg_deletes *self, const str
 /* ---- row filters ---- */
 
 enum test {
-    ALIVE,   /* keep rows that no key of `side` hits */
-    CHANGED  /* keep rows that are alive on `side` and dead on the other, by keys or positions */
+    ALIVE,  /* keep rows that no key of `side` hits */
+    CHANGED /* keep rows that are alive on `side` and dead on the other, by keys or positions */
 };
 
 struct hit_filter {
@@ -433,15 +450,16 @@ struct hit_filter {
     struct lc_iceberg_deletes *deletes;
     enum test test;
     enum lc_iceberg_side side;
-    int64_t sequence;              /* of the data file */
+    int64_t sequence; /* of the data file */
     size_t n_groups;
     struct key_group **groups;
-    size_t **columns;              /* per group: where its top-level columns stand in base.columns */
+    size_t **columns; /* per group: where its top-level columns stand in base.columns */
     const struct lc_iceberg_file *data;
-    struct lc_bitmap *other_dead;  /* CHANGED: dead positions of the other side; read once */
+    struct lc_bitmap *other_dead; /* CHANGED: dead positions of the other side; read once */
 };
 
-static lcdc_status group_keys(const struct hit_filter *self, size_t g, const struct ArrowArray *rows, struct lc_hash *keys, lcdc_error **err)
+static lcdc_status group_keys(const struct hit_filter *self, size_t g, const struct ArrowArray *rows,
+                              struct lc_hash *keys, lcdc_error **err)
 {
     const struct key_group *group = self->groups[g];
     LC_FREE struct ArrowArray **children = lc_calloc(group->columns.n, sizeof(*children));
@@ -455,7 +473,8 @@ static lcdc_status group_keys(const struct hit_filter *self, size_t g, const str
 }
 
 /* hit[side][i]: a key of the side deletes row i. */
-static lcdc_status find_hits(const struct hit_filter *self, const struct ArrowArray *rows, uint8_t *before, uint8_t *after, lcdc_error **err)
+static lcdc_status find_hits(const struct hit_filter *self, const struct ArrowArray *rows, uint8_t *before,
+                             uint8_t *after, lcdc_error **err)
 {
     LC_FREE struct lc_hash *keys = lc_alloc((size_t)rows->length * sizeof(*keys));
     LC_TRY_ALLOC(keys);
@@ -472,8 +491,8 @@ static lcdc_status find_hits(const struct hit_filter *self, const struct ArrowAr
     return LCDC_OK;
 }
 
-static lcdc_status apply_hits(const struct lc_row_filter *filter, const struct ArrowArray *rows, const int64_t *positions, uint8_t *keep,
-                              lcdc_error **err)
+static lcdc_status apply_hits(const struct lc_row_filter *filter, const struct ArrowArray *rows,
+                              const int64_t *positions, uint8_t *keep, lcdc_error **err)
 {
     struct hit_filter *self = (struct hit_filter *)(uintptr_t)filter;
     size_t n = (size_t)rows->length;
@@ -483,7 +502,8 @@ static lcdc_status apply_hits(const struct lc_row_filter *filter, const struct A
     const uint8_t *own = self->side == LC_ICEBERG_BEFORE ? hits : hits + n;
     const uint8_t *other = self->side == LC_ICEBERG_BEFORE ? hits + n : hits;
     if (self->test == CHANGED && !self->other_dead)
-        LC_TRY(dead_positions(self->deletes, (enum lc_iceberg_side)(1 - self->side), self->data, &self->other_dead, err));
+        LC_TRY(
+            dead_positions(self->deletes, (enum lc_iceberg_side)(1 - self->side), self->data, &self->other_dead, err));
     for (size_t i = 0; i < n; i++) {
         bool stays = !own[i];
         if (self->test == CHANGED)
@@ -498,7 +518,8 @@ static void filter_release(void *object)
     lc_bitmap_free(((struct hit_filter *)object)->other_dead);
 }
 
-static lcdc_status add_column(struct lc_row_filter *base, const struct lc_field **columns, const struct lc_field *column, size_t *out)
+static lcdc_status add_column(struct lc_row_filter *base, const struct lc_field **columns,
+                              const struct lc_field *column, size_t *out)
 {
     size_t i = 0;
     while (i < base->n_columns && columns[i] != column)
@@ -509,8 +530,9 @@ static lcdc_status add_column(struct lc_row_filter *base, const struct lc_field 
     return LCDC_OK;
 }
 
-static lcdc_status new_filter(struct lc_iceberg_deletes *self, enum test test, enum lc_iceberg_side side, const struct lc_iceberg_file *data,
-                              struct lc_arena *arena, struct hit_filter **out, lcdc_error **err)
+static lcdc_status new_filter(struct lc_iceberg_deletes *self, enum test test, enum lc_iceberg_side side,
+                              const struct lc_iceberg_file *data, struct lc_arena *arena, struct hit_filter **out,
+                              lcdc_error **err)
 {
     size_t most = 0;
     struct hit_filter *filter = lc_arena_alloc(arena, sizeof(*filter));
@@ -521,7 +543,8 @@ static lcdc_status new_filter(struct lc_iceberg_deletes *self, enum test test, e
     filter->columns = lc_arena_array(arena, self->n_groups, sizeof(size_t *));
     LC_TRY_ALLOC(filter->groups && filter->columns);
     for (size_t g = 0; g < self->n_groups; g++) {
-        bool wanted = group_applies(self->groups[g], data, side) || (test == CHANGED && group_applies(self->groups[g], data, (enum lc_iceberg_side)(1 - side)));
+        bool wanted = group_applies(self->groups[g], data, side) ||
+                      (test == CHANGED && group_applies(self->groups[g], data, (enum lc_iceberg_side)(1 - side)));
         if (!wanted)
             continue;
         filter->groups[filter->n_groups++] = self->groups[g];
@@ -571,8 +594,9 @@ static lcdc_status load_positions(struct lc_row_set *set, void *context, lcdc_er
     return LCDC_OK;
 }
 
-static lcdc_status set_load(struct lc_iceberg_deletes *self, enum lc_iceberg_side side, bool changed, const struct lc_iceberg_file *data,
-                            struct lc_arena *arena, struct lc_row_set *out, lcdc_error **err)
+static lcdc_status set_load(struct lc_iceberg_deletes *self, enum lc_iceberg_side side, bool changed,
+                            const struct lc_iceberg_file *data, struct lc_arena *arena, struct lc_row_set *out,
+                            lcdc_error **err)
 {
     struct load_context *load = lc_arena_alloc(arena, sizeof(*load));
     LC_TRY_ALLOC(load);
@@ -582,8 +606,9 @@ static lcdc_status set_load(struct lc_iceberg_deletes *self, enum lc_iceberg_sid
     return LCDC_OK;
 }
 
-static lcdc_status set_filter(struct lc_iceberg_deletes *self, enum test test, enum lc_iceberg_side side, const struct lc_iceberg_file *data,
-                              struct lc_arena *arena, struct lc_row_set *out, lcdc_error **err)
+static lcdc_status set_filter(struct lc_iceberg_deletes *self, enum test test, enum lc_iceberg_side side,
+                              const struct lc_iceberg_file *data, struct lc_arena *arena, struct lc_row_set *out,
+                              lcdc_error **err)
 {
     struct hit_filter *filter;
     const struct lc_row_filter **filters = lc_arena_array(arena, 1, sizeof(*filters));
@@ -596,8 +621,8 @@ static lcdc_status set_filter(struct lc_iceberg_deletes *self, enum test test, e
     return LCDC_OK;
 }
 
-static lcdc_status vector_url(const struct lc_iceberg_deletes *self, const struct lc_iceberg_file *vector, struct lc_arena *arena,
-                              struct lc_row_set *out, lcdc_error **err)
+static lcdc_status vector_url(const struct lc_iceberg_deletes *self, const struct lc_iceberg_file *vector,
+                              struct lc_arena *arena, struct lc_row_set *out, lcdc_error **err)
 {
     LC_FREE char *text = NULL, *url = NULL;
     if (!vector)
@@ -610,8 +635,9 @@ static lcdc_status vector_url(const struct lc_iceberg_deletes *self, const struc
     return LCDC_OK;
 }
 
-lcdc_status lc_iceberg_rows_alive(struct lc_iceberg_deletes *deletes, enum lc_iceberg_side side, const struct lc_iceberg_file *data,
-                                  const struct lc_data_file *file, struct lc_arena *arena, struct lc_row_set *out, lcdc_error **err)
+lcdc_status lc_iceberg_rows_alive(struct lc_iceberg_deletes *deletes, enum lc_iceberg_side side,
+                                  const struct lc_iceberg_file *data, const struct lc_data_file *file,
+                                  struct lc_arena *arena, struct lc_row_set *out, lcdc_error **err)
 {
     struct applicable applies;
     struct lc_row_set set = {.file = file, .rows = file->rows};
@@ -627,9 +653,9 @@ lcdc_status lc_iceberg_rows_alive(struct lc_iceberg_deletes *deletes, enum lc_ic
     return LCDC_OK;
 }
 
-lcdc_status lc_iceberg_rows_changed(struct lc_iceberg_deletes *deletes, enum lc_iceberg_side alive, const struct lc_iceberg_file *data,
-                                    const struct lc_data_file *file, struct lc_arena *arena, struct lc_row_set *out, bool *any,
-                                    lcdc_error **err)
+lcdc_status lc_iceberg_rows_changed(struct lc_iceberg_deletes *deletes, enum lc_iceberg_side alive,
+                                    const struct lc_iceberg_file *data, const struct lc_data_file *file,
+                                    struct lc_arena *arena, struct lc_row_set *out, bool *any, lcdc_error **err)
 {
     struct applicable applies;
     enum lc_iceberg_side other = (enum lc_iceberg_side)(1 - alive);

@@ -51,17 +51,24 @@ static void forget_all(struct lc_iceberg_positions *self)
     self->bytes = 0;
 }
 
-lcdc_status lc_iceberg_positions_new(struct lc_storage *storage, const struct lc_path_map *path_map, int64_t memory_limit,
-                                     struct lc_iceberg_positions **out, lcdc_error **err)
+lcdc_status lc_iceberg_positions_new(struct lc_storage *storage, const struct lc_path_map *path_map,
+                                     int64_t memory_limit, struct lc_iceberg_positions **out, lcdc_error **err)
 {
     struct lc_iceberg_positions *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
     self->storage = storage;
     self->path_map = path_map;
     self->memory_limit = memory_limit;
-    self->columns[0] = (struct lc_field){.name = "file_path", .physical = "file_path", .id = 2147483546, .type = {.kind = LC_TYPE_STRING}};
-    self->columns[1] = (struct lc_field){.name = "pos", .physical = "pos", .id = 2147483545, .type = {.kind = LC_TYPE_INT64}};
-    self->schema = (struct lc_field){.name = "", .physical = "", .id = LC_NO_ID, .type = {.kind = LC_TYPE_STRUCT}, .n_children = 2, .children = self->columns};
+    self->columns[0] = (struct lc_field){
+        .name = "file_path", .physical = "file_path", .id = 2147483546, .type = {.kind = LC_TYPE_STRING}};
+    self->columns[1] = (struct lc_field){
+        .name = "pos", .physical = "pos", .id = 2147483545, .type = {.kind = LC_TYPE_INT64}};
+    self->schema = (struct lc_field){.name = "",
+                                     .physical = "",
+                                     .id = LC_NO_ID,
+                                     .type = {.kind = LC_TYPE_STRUCT},
+                                     .n_children = 2,
+                                     .children = self->columns};
     *out = self;
     return LCDC_OK;
 }
@@ -128,20 +135,24 @@ static lcdc_status take_batch(struct loaded *file, const struct ArrowArray *batc
     return LCDC_OK;
 }
 
-static lcdc_status read_file(struct lc_iceberg_positions *self, const struct lc_iceberg_file *file, struct loaded *out, lcdc_error **err)
+static lcdc_status read_file(struct lc_iceberg_positions *self, const struct lc_iceberg_file *file, struct loaded *out,
+                             lcdc_error **err)
 {
     LC_CLEANUP(lc_parquet_closep) struct lc_parquet *parquet = NULL;
     LC_CLEANUP(lc_parquet_scan_closep) struct lc_parquet_scan *scan = NULL;
     struct lc_parquet_request request = {.schema = &self->schema, .match = LC_MATCH_ID_OR_ALIAS};
     if (file->format != LC_ICEBERG_PARQUET)
-        return lc_fail(err, LC_R_ICEBERG_DATA_FORMAT, "position delete file %.*s is not Parquet, other formats cannot be read", LC_STR_ARG(file->path));
+        return lc_fail(err, LC_R_ICEBERG_DATA_FORMAT,
+                       "position delete file %.*s is not Parquet, other formats cannot be read",
+                       LC_STR_ARG(file->path));
     LC_TRY(lc_parquet_open(self->storage, out->url, file->size, &parquet, err));
     for (size_t c = 0; c < 2; c++)
         if (!lc_parquet_has(parquet, &self->columns[c], LC_MATCH_ID_OR_ALIAS))
-            return lc_fail(err, LC_R_ICEBERG_DELETE_BAD, "%s has no column %s (field id %d)", out->url, self->columns[c].name, self->columns[c].id);
+            return lc_fail(err, LC_R_ICEBERG_DELETE_BAD, "%s has no column %s (field id %d)", out->url,
+                           self->columns[c].name, self->columns[c].id);
     if (file->record_count >= 0 && lc_parquet_rows(parquet) != file->record_count)
-        return lc_fail(err, LC_R_ROWS_MISCOUNTED, "%s holds %" PRId64 " rows, its manifest says %" PRId64, out->url, lc_parquet_rows(parquet),
-                       file->record_count);
+        return lc_fail(err, LC_R_ROWS_MISCOUNTED, "%s holds %" PRId64 " rows, its manifest says %" PRId64, out->url,
+                       lc_parquet_rows(parquet), file->record_count);
     LC_TRY(lc_parquet_scan_open(parquet, &request, &scan, err));
     for (;;) {
         LC_ARRAY struct ArrowArray batch = {0};
@@ -154,7 +165,8 @@ static lcdc_status read_file(struct lc_iceberg_positions *self, const struct lc_
     return LCDC_OK;
 }
 
-static lcdc_status load(struct lc_iceberg_positions *self, const struct lc_iceberg_file *file, const struct loaded **out, lcdc_error **err)
+static lcdc_status load(struct lc_iceberg_positions *self, const struct lc_iceberg_file *file,
+                        const struct loaded **out, lcdc_error **err)
 {
     LC_FREE char *text = lc_strndup(file->path.p, file->path.n);
     LC_CLEANUP(loaded_freep) struct loaded *made = lc_calloc(1, sizeof(*made));
@@ -193,8 +205,8 @@ lcdc_status lc_iceberg_positions_add(struct lc_iceberg_positions *positions, con
 
 /* ---- vectors ---- */
 
-lcdc_status lc_iceberg_vector_read(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file, struct lc_bitmap **out,
-                                   lcdc_error **err)
+lcdc_status lc_iceberg_vector_read(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file,
+                                   struct lc_bitmap **out, lcdc_error **err)
 {
     LC_FREE char *text = lc_strndup(file->path.p, file->path.n);
     LC_FREE char *url = NULL;
@@ -202,7 +214,8 @@ lcdc_status lc_iceberg_vector_read(struct lc_iceberg_positions *positions, const
     LC_TRY_ALLOC(text);
     LC_TRY(lc_path_map_apply(positions->path_map, text, &url, err));
     if (file->content_offset < 0 || file->content_size < 8 || file->content_size > MAX_VECTOR)
-        return lc_fail(err, LC_R_ICEBERG_DELETE_BAD, "deletion vector in %s: its manifest gives offset %" PRId64 " and size %" PRId64, url,
+        return lc_fail(err, LC_R_ICEBERG_DELETE_BAD,
+                       "deletion vector in %s: its manifest gives offset %" PRId64 " and size %" PRId64, url,
                        file->content_offset, file->content_size);
     LC_TRY(lc_storage_read_range(positions->storage, url, file->content_offset, file->content_size, &bytes, err));
     lcdc_status status = lc_bitmap_parse_framed((const uint8_t *)bytes.p, bytes.n, file->record_count, out, err);
