@@ -3348,11 +3348,6 @@ struct Place {
 /* S3 lives in a library of its own beside libarrow, loaded when the first s3: location is seen. */
 ar::Status load_s3()
 {
-    static std::mutex mutex;
-    static bool is_loaded = false;
-    std::lock_guard<std::mutex> lock(mutex);
-    if (is_loaded)
-        return ar::Status::OK();
     Dl_info info;
     if (!dladdr(&ar::GetBuildInfo(), &info) || !info.dli_fname)
         return ar::Status::Invalid("libarrow cannot be located");
@@ -3360,11 +3355,24 @@ ar::Status load_s3()
     size_t at = name.rfind("libarrow.so");
     if (at == std::string::npos)
         return ar::Status::Invalid("libarrow has an unknown name");
-    name.replace(at, strlen("libarrow.so"), "libarrow_s3.so");
-    ARROW_RETURN_NOT_OK(ar::fs::LoadFileSystemFactories(name.c_str()));
-    is_loaded = true;
-    (void)std::atexit(ar::fs::EnsureFinalized); /* the SDK's threads end before its statics do */
-    return ar::Status::OK();
+    return ar::fs::LoadFileSystemFactories(name.replace(at, strlen("libarrow.so"), "libarrow_s3.so").c_str());
+}
+
+/* Once in a process, whoever comes first; the SDK's statics exist when this returns. */
+ar::Result<std::shared_ptr<ar::fs::FileSystem>> connect_s3(const std::string &base, std::string *prefix)
+{
+    static std::mutex mutex;
+    static bool is_loaded = false;
+    std::lock_guard<std::mutex> lock(mutex);
+    ar::Result<std::shared_ptr<ar::fs::FileSystem>> system = ar::fs::FileSystemFromUri(base, prefix);
+    if (!system.ok() && !is_loaded) {
+        ARROW_RETURN_NOT_OK(load_s3());
+        system = ar::fs::FileSystemFromUri(base, prefix);
+    }
+    /* Registered after those statics, so that the SDK's threads end before they go. */
+    if (!is_loaded)
+        is_loaded = std::atexit(ar::fs::EnsureFinalized) == 0;
+    return system;
 }
 
 class ArrowStorage : public lc_storage
@@ -3412,12 +3420,11 @@ class ArrowStorage : public lc_storage
         if (std::none_of(std::begin(schemes), std::end(schemes),
                          [&](const char *scheme) { return base.compare(0, strlen(scheme), scheme) == 0; }))
             fail(LC_R_URL, "locations of this scheme are not read; local paths, file:, s3:, gs:, abfs: and abfss: are");
-        ar::Result<std::shared_ptr<ar::fs::FileSystem>> system = ar::fs::FileSystemFromUri(base, prefix);
-        if (!system.ok() && base.compare(0, 5, "s3://") == 0) {
-            check(load_s3());
-            system = ar::fs::FileSystemFromUri(base, prefix);
-        }
-        return take(std::move(system));
+        if (base.compare(0, strlen("s3://"), "s3://") == 0)
+            return take(connect_s3(base, prefix));
+        /* Google's client would try for a quarter of an hour. */
+        bool is_google = base[0] == 'g';
+        return take(ar::fs::FileSystemFromUri(is_google ? base + "?retry_limit_seconds=30" : base, prefix));
     }
 
     std::mutex mutex_;
