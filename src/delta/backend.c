@@ -59,6 +59,10 @@ static lcdc_status delta_probe(const lcdc_request *request, struct lc_arena *are
         *out = (struct lc_candidate){.format = "delta", .absent = true, .reason = "the location is a Spark server"};
         return LCDC_OK;
     }
+    if (strncmp(request->table, "http://", 7) == 0 || strncmp(request->table, "https://", 8) == 0) {
+        *out = (struct lc_candidate){.format = "delta", .absent = true, .reason = "the location is a catalog"};
+        return LCDC_OK;
+    }
     lcdc_status status = delta_open(request, &handle, &problem);
     LC_CLEANUP(source_freep) struct source *source = handle;
     if (status == LCDC_OK)

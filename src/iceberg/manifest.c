@@ -354,6 +354,9 @@ static lcdc_status read_file(struct entry_reader *self, const struct lc_avro_val
         !get_text(file, 143, &out->referenced_data_file))
         return bad_entry(self, "has a number that is missing, negative or none");
     LC_TRY(read_format(self, file, out));
+    bool is_vector = out->content == LC_ICEBERG_POSITION_DELETES && out->format == LC_ICEBERG_PUFFIN;
+    if (is_vector && (out->content_offset < 0 || out->content_size < 0 || out->referenced_data_file.n == 0))
+        return bad_entry(self, "is a deletion vector without a place in its file or without a data file");
     LC_TRY(read_partition(self, file, out));
     LC_TRY(read_equality_ids(self, file, out));
     return read_statistics(self, file, out);

@@ -378,6 +378,7 @@ static bool after_prefix(struct lc_str prefix, struct lc_arena *arena, struct lc
     return true;
 }
 
+/* A max that is null: there is none. */
 static bool truncate_bounds(const struct lc_iceberg_partition_field *field, const struct lc_value *value,
                             struct lc_arena *arena, struct lc_value *min, struct lc_value *max)
 {
@@ -385,7 +386,8 @@ static bool truncate_bounds(const struct lc_iceberg_partition_field *field, cons
     switch (value->type.kind) {
     case LC_TYPE_INT32:
     case LC_TYPE_INT64:
-        return !__builtin_add_overflow(value->i, field->width - 1, &max->i);
+        max->is_null = __builtin_add_overflow(value->i, field->width - 1, &max->i);
+        return true;
     case LC_TYPE_DECIMAL:
         max->dec = value->dec + field->width - 1;
         return true;
@@ -393,7 +395,8 @@ static bool truncate_bounds(const struct lc_iceberg_partition_field *field, cons
     case LC_TYPE_BINARY:
         if ((value->type.kind == LC_TYPE_STRING ? code_points(value->str) : value->str.n) < (size_t)field->width)
             return true; /* nothing was cut off */
-        return after_prefix(value->str, arena, &max->str);
+        max->is_null = !after_prefix(value->str, arena, &max->str);
+        return true;
     default:
         return false;
     }
@@ -429,7 +432,7 @@ static void tighten(struct lc_column_stats *stats, const struct lc_value *min, c
     struct lc_value low, high;
     if (lc_value_cast(min, type, &low) && (!stats->min || lc_value_compare(&low, stats->min) > 0))
         stats->min = lc_value_dup(arena, &low);
-    if (lc_value_cast(max, type, &high) && (!stats->max || lc_value_compare(&high, stats->max) < 0))
+    if (!max->is_null && lc_value_cast(max, type, &high) && (!stats->max || lc_value_compare(&high, stats->max) < 0))
         stats->max = lc_value_dup(arena, &high);
 }
 
