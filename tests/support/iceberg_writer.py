@@ -15,7 +15,7 @@ from .iceberg_files import by_id, column, avro_primitive, deletion_vector, entry
 from .iceberg_types import (DELETE_POS, DELETE_PATH, DELETE_ROW, MISSING, Field, PartitionField, Spec, Struct, all_fields, by_ids, by_names, bytes_value, canon,
                             path_to, promoted, read_field, stored, transform_type, transform_value, type_json, with_ids)
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DataFile:
     path: str                          # as the metadata spells it
     rows: list                         # dicts by field id
@@ -40,7 +40,7 @@ class DataFile:
         return len(self.rows)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DeleteFile:
     kind: str                          # "pos", "eq" or "dv"
     path: str
@@ -65,7 +65,7 @@ class DeleteFile:
     overrides: dict = dc_field(default_factory=dict)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Entry:
     status: int                        # 0 existing, 1 added, 2 deleted
     file: object
@@ -75,7 +75,7 @@ class Entry:
     first_row_id: int = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Manifest:
     path: str
     length: int
@@ -90,7 +90,7 @@ class Manifest:
         return [e for e in self.entries if e.status != 2]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Snapshot:
     id: int
     parent: "Snapshot"
