@@ -45,14 +45,7 @@ static lcdc_status start(lcdc_feed *feed, lcdc_error **err)
     return LCDC_OK;
 }
 
-/* A failure before the first batch is answered by the next backend, where the verdict allows; see design of the seam.
- */
-static bool may_go_on(const lcdc_feed *feed, lcdc_status status)
-{
-    return lc_source_backend(feed->source)->may_fall_back && !feed->request->via &&
-           (status == LCDC_UNSUPPORTED || status == LCDC_UNAVAILABLE || status == LCDC_CORRUPT || status == LCDC_LIMIT);
-}
-
+/* A failure before the first batch is answered by the next backend, where the verdict allows; see design of the seam. */
 static lcdc_status start_somewhere(lcdc_feed *feed, lcdc_error **err)
 {
     for (;;) {
@@ -61,7 +54,7 @@ static lcdc_status start_somewhere(lcdc_feed *feed, lcdc_error **err)
         if (status == LCDC_OK)
             return status;
         close_reading(feed);
-        if (!may_go_on(feed, status)) {
+        if (!lc_source_may_fall_back(feed->source, feed->request, status)) {
             if (err) {
                 lcdc_error_free(*err);
                 *err = lc_steal(problem);

@@ -236,6 +236,12 @@ static lcdc_status open_next(lcdc_source *source, lcdc_error **err)
     return no_backend(source, err);
 }
 
+bool lc_source_may_fall_back(const lcdc_source *source, const lcdc_request *request, lcdc_status status)
+{
+    return lc_source_backend(source)->may_fall_back && !request->via &&
+           (status == LCDC_UNSUPPORTED || status == LCDC_UNAVAILABLE || status == LCDC_CORRUPT || status == LCDC_LIMIT);
+}
+
 lcdc_status lc_source_fall_back(lcdc_source *source, lcdc_error *take_problem, lcdc_error **err)
 {
     LC_ERROR lcdc_error *problem = take_problem;

@@ -30,6 +30,9 @@ struct lcdc_source {
 
 const struct lc_backend *lc_source_backend(const lcdc_source *source);
 
+/** Whether a failure before the first row is answered by the next backend. */
+bool lc_source_may_fall_back(const lcdc_source *source, const lcdc_request *request, lcdc_status status);
+
 /**
  * The chosen backend could not read after all: notes its words in the verdict and opens the next usable one.
  * `problem` is consumed; it is what *err gets when there is no other.

@@ -77,6 +77,23 @@ static lcdc_status verify_once(lcdc_source *source, const lcdc_request *request,
     return LCDC_OK;
 }
 
+/* Nothing of a sum has left before it is whole, so every failure that another backend may do better is answered by it. */
+static lcdc_status verify_somewhere(lcdc_source *source, const lcdc_request *request, lcdc_verify_result *out, lcdc_error **err)
+{
+    for (;;) {
+        LC_ERROR lcdc_error *problem = NULL;
+        lcdc_status status = verify_once(source, request, out, &problem);
+        if (status == LCDC_OK)
+            return status;
+        if (!lc_source_may_fall_back(source, request, status)) {
+            if (err)
+                *err = lc_steal(problem);
+            return status;
+        }
+        LC_TRY(lc_source_fall_back(source, lc_steal(problem), err));
+    }
+}
+
 static lcdc_status set_end(lcdc_request *request, int64_t snapshot, lcdc_error **err)
 {
     char text[32];
@@ -131,7 +148,7 @@ lcdc_status lcdc_verify(lcdc_source *source, const lcdc_request *request, lcdc_v
     LC_CLEANUP(lcdc_request_freep) lcdc_request *whole = NULL;
     lcdc_verify_result result = {0};
     LC_TRY(without_shape(request, &whole, err));
-    LC_TRY(verify_once(source, whole, &result, err));
+    LC_TRY(verify_somewhere(source, whole, &result, err));
     if (!result.holds)
         LC_TRY(find_first_bad(source, whole, &result.first_bad_snapshot, err));
     *out = result;

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/reading.h"
 #include "spark/changes.h"
+#include "spark/narrow.h"
 #include "spark/result.h"
 
 enum { MAX_SQL = 1 << 20 };
@@ -131,6 +133,7 @@ struct spark_read {
     struct lc_spark_commit before;     /* the state before the range, for snapshot */
     size_t at_plan;
     const struct lc_list *identity;    /* the request's; it outlives the read */
+    struct lc_shape whole;             /* the shape of `changes` with every column and no filter */
 };
 
 static struct lc_spark_scan scan_of(const struct spark_read *self)
@@ -144,9 +147,41 @@ static struct lc_spark_scan scan_of(const struct spark_read *self)
                                                                    : -1};
 }
 
+static bool remakes_ids(const struct lc_spark_scan *scan)
+{
+    bool found = false;
+    for (size_t i = 0; i < scan->n && !found; i++)
+        found = scan->commits[i].remakes_ids;
+    return found;
+}
+
+/*
+ * CHANGES knows rows by their ids alone, so after a commit that gave all rows new ones it shows a delete and an insert
+ * for each row that was only carried over. Whole rows tell which those are; columns and filter come after that.
+ */
+static lcdc_status changes_by_content(struct spark_read *self, const struct lc_spark_scan *scan, const struct lc_shape *shape,
+                                      struct lc_change_stream **out, lcdc_error **err)
+{
+    LC_CLEANUP(lc_change_stream_freep) struct lc_change_stream *stream = NULL;
+    struct lc_stage_spec spec = {.columns = self->read.schema, .memory_limit = shape->memory_limit / 4, .batch_rows = shape->batch_rows};
+    self->whole = *shape;
+    self->whole.columns = self->read.schema;
+    self->whole.filter = NULL;
+    LC_TRY(lc_spark_changes_new(scan, &self->whole, &stream, err));
+    LC_TRY(lc_stage_carried(lc_steal(stream), &spec, &stream, err));
+    LC_TRY(lc_spark_narrow(lc_steal(stream), self->read.schema, shape->columns, &stream, err));
+    if (shape->filter)
+        LC_TRY(lc_stage_filter(lc_steal(stream), shape->filter, shape->columns, &stream, err));
+    *out = lc_steal(stream);
+    return LCDC_OK;
+}
+
 static lcdc_status read_changes(struct lc_read *read, const struct lc_shape *shape, struct lc_change_stream **out, lcdc_error **err)
 {
-    struct lc_spark_scan scan = scan_of((struct spark_read *)read);
+    struct spark_read *self = (struct spark_read *)read;
+    struct lc_spark_scan scan = scan_of(self);
+    if (scan.source == LC_SQL_NATIVE && remakes_ids(&scan))
+        return changes_by_content(self, &scan, shape, out, err);
     return lc_spark_changes_new(&scan, shape, out, err);
 }
 

@@ -354,6 +354,7 @@ static void tell(const struct changes *self, struct lc_change_batch *out, int64_
     const struct lc_spark_commit *commit = &self->scan.commits[self->at];
     out->snapshot = commit->id;
     out->has_snapshot = commit->id >= 0;
+    out->remakes_ids = commit->remakes_ids;
     out->ts_us = ts_us != INT64_MIN ? ts_us : commit->ts_us;
     out->has_ts = out->ts_us != INT64_MIN;
 }

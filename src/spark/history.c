@@ -96,6 +96,15 @@ static lcdc_status keep_operation(struct lc_spark_history *history, const struct
     return LCDC_OK;
 }
 
+/* Statements that change single rows keep the ids of the others; those that write the table anew do not. */
+static bool remakes_ids(const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, const char *operation)
+{
+    struct lc_str mode;
+    if (strcmp(operation, "WRITE") == 0)
+        return lc_spark_get_entry(columns, batch, "operationParameters", row, "mode", &mode) && !lc_str_is_nocase(mode, "Append");
+    return strstr(operation, "REPLACE") || strcmp(operation, "RESTORE") == 0;
+}
+
 static lcdc_status see_version(void *context, const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, lcdc_error **err)
 {
     struct lc_spark_history *history = context;
@@ -103,6 +112,7 @@ static lcdc_status see_version(void *context, const struct lc_field *columns, co
     if (!lc_spark_get_int(columns, batch, "version", row, &commit.id) || !lc_spark_get_int(columns, batch, "timestamp", row, &commit.ts_us))
         return lc_fail(err, LC_R_SPARK_PROTOCOL, "the table's history has an entry without version or time");
     LC_TRY(keep_operation(history, columns, batch, row, &commit, err));
+    commit.remakes_ids = remakes_ids(columns, batch, row, commit.operation);
     estimate_delta(columns, batch, row, &commit);
     return add_commit(history, &commit, err);
 }
