@@ -20,7 +20,8 @@ static void release(struct ArrowArray *array)
 {
     struct blocks *blocks = array->private_data;
     for (int64_t i = 0; i < array->n_children; i++) {
-        array->children[i]->release(array->children[i]);
+        if (array->children[i]->release) /* a child may have been moved out */
+            array->children[i]->release(array->children[i]);
         free(array->children[i]);
     }
     for (int i = 0; i < 3; i++)
