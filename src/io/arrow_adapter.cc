@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
@@ -1273,6 +1274,40 @@ bool has_field_ids(const pq::arrow::SchemaField &column)
     return std::any_of(column.children.begin(), column.children.end(), has_field_ids);
 }
 
+/*
+ * Spark before 3.0 (3.1 for INT96), and later ones that were told to, counted days in the hybrid calendar: what they
+ * wrote of old times means other days than the number says.
+ */
+struct Calendar {
+    bool is_hybrid = false, is_hybrid_int96 = false;
+
+    static Calendar of(const ar::KeyValueMetadata *pairs)
+    {
+        Calendar out;
+        int at = pairs ? pairs->FindKey("org.apache.spark.version") : -1;
+        if (at < 0)
+            return out;
+        int major = 0, minor = 0;
+        const std::string &version = pairs->value(at);
+        std::from_chars_result read = std::from_chars(version.data(), version.data() + version.size(), major);
+        if (read.ptr < version.data() + version.size())
+            std::from_chars(read.ptr + 1, version.data() + version.size(), minor);
+        out.is_hybrid = major < 3 || pairs->Contains("org.apache.spark.legacyDateTime");
+        out.is_hybrid_int96 = major < 3 || (major == 3 && minor < 1) || pairs->Contains("org.apache.spark.legacyINT96");
+        return out;
+    }
+
+    /* The first value of a type from which on both calendars agree, in every zone: Spark's own limits. */
+    int64_t first_agreed(const ar::DataType &type, bool is_int96) const
+    {
+        if (is_hybrid && type.id() == ar::Type::DATE32)
+            return -141427; /* 1582-10-15 */
+        if (type.id() == ar::Type::TIMESTAMP && (is_int96 ? is_hybrid_int96 : is_hybrid))
+            return INT64_C(-2208988800) * per_second(static_cast<const ar::TimestampType &>(type).unit()); /* 1900 */
+        return std::numeric_limits<int64_t>::min();
+    }
+};
+
 /* A table column and where its values come from. */
 struct Node {
     enum class Kind { kConstant, kLeaf, kStruct, kList, kMap };
@@ -1284,9 +1319,11 @@ struct Node {
     const struct lc_value *value = nullptr; /* constant; NULL = null */
     Data cache;                             /* the constant, as long as was needed so far */
     Source source;
-    Step step;        /* leaf */
-    Type source_type; /* leaf: what the reader delivers */
-    int column = -1;  /* leaf: Parquet column; -1 for arrays */
+    Step step;                                            /* leaf */
+    Type source_type;                                     /* leaf: what the reader delivers */
+    int64_t oldest = std::numeric_limits<int64_t>::min(); /* leaf: values below mean another day in the file's calendar
+                                                           */
+    int column = -1;                                      /* leaf: Parquet column; -1 for arrays */
     bool is_flat = false;
     int at = -1; /* which child of the parent in the file, then which of those that are read */
     std::vector<Node> children;
@@ -1296,8 +1333,8 @@ class Resolver
 {
   public:
     /* Without a descriptor: an array's type instead of a file's, where every field must be there by name. */
-    Resolver(enum lc_match match, bool has_ids, const pq::SchemaDescriptor *descriptor)
-        : match_(match), has_ids_(has_ids), descriptor_(descriptor)
+    Resolver(enum lc_match match, bool has_ids, const pq::SchemaDescriptor *descriptor, Calendar calendar)
+        : match_(match), has_ids_(has_ids), descriptor_(descriptor), calendar_(calendar)
     {
     }
 
@@ -1443,6 +1480,7 @@ class Resolver
         if (!step || (is_int96 && is_nano))
             mismatch(node, source);
         node.step = *step;
+        node.oldest = calendar_.first_agreed(*node.source_type, is_int96);
     }
 
     /* The leaf below a column that is repeated least, and how often it is. */
@@ -1464,6 +1502,7 @@ class Resolver
     const enum lc_match match_;
     const bool has_ids_;
     const pq::SchemaDescriptor *const descriptor_;
+    const Calendar calendar_;
     std::unordered_map<const struct lc_field *, const struct lc_constant *> constants_;
     std::set<int> selected_;
 };
@@ -1536,12 +1575,26 @@ Data convert_map(Node &node, const ar::ArrayData &in, ar::MemoryPool *pool)
     return out;
 }
 
+void check_calendar(const Node &node, const ar::ArrayData &in)
+{
+    if (node.oldest == std::numeric_limits<int64_t>::min())
+        return;
+    each_integer(in, [&](int64_t, auto value) {
+        if (std::cmp_less(value, node.oldest))
+            fail(LC_R_PARQUET_UNSUPPORTED,
+                 "column %s holds a time of long ago in the hybrid calendar of an old Spark; rewrite the file with a "
+                 "newer one",
+                 node.where.c_str());
+    });
+}
+
 Data convert(Node &node, const Data &in, ar::MemoryPool *pool)
 {
     switch (node.kind) {
     case Node::Kind::kConstant:
         return constant(node, in->length, pool);
     case Node::Kind::kLeaf:
+        check_calendar(node, *in);
         return convert_leaf(*in, Leaf{node.field, node.type, node.where, node.step, pool});
     case Node::Kind::kStruct:
         return convert_struct(node, *in, pool);
@@ -2460,6 +2513,7 @@ struct File {
     pq::arrow::SchemaManifest manifest;
     Siblings columns;
     bool has_ids = false;
+    Calendar calendar;
     struct lc_arena arena = {};
     struct lc_field *schema = nullptr;
 
@@ -2491,6 +2545,7 @@ struct File {
         for (size_t i = 0; i < manifest.schema_fields.size(); i++)
             columns.add(*manifest.schema_fields[i].field, static_cast<int>(i));
         has_ids = std::any_of(manifest.schema_fields.begin(), manifest.schema_fields.end(), has_field_ids);
+        calendar = Calendar::of(metadata->key_value_metadata().get());
     }
 
   private:
@@ -2645,7 +2700,7 @@ class Scan
 
     void resolve(lcdc_error **err)
     {
-        Resolver resolver(request_.match, file_.has_ids, file_.metadata->schema());
+        Resolver resolver(request_.match, file_.has_ids, file_.metadata->schema(), file_.calendar);
         for (size_t i = 0; i < request_.n_constants; i++)
             resolver.add_constant(&request_.constants[i]);
         auto child = [&](int i) {
@@ -2697,7 +2752,7 @@ class Scan
         if (node->kind == Node::Kind::kConstant)
             is_empty_ = is_empty_ ||
                         (is_top_level(node) && constant_excluded(range, *node, file_.metadata->num_rows()));
-        else if (node->kind == Node::Kind::kLeaf)
+        else if (node->kind == Node::Kind::kLeaf && node->oldest == std::numeric_limits<int64_t>::min())
             ranges_.emplace_back(&range, node);
     }
 
@@ -3315,7 +3370,7 @@ extern "C" lcdc_status lc_arrow_cast(const struct lc_field *from, const struct A
     struct ArrowArray made = {};
     Where where{"arrow cast", LC_R_ARROW_BAD, LC_R_TYPE_MISMATCH};
     lcdc_status status = guard(err, where, [&] {
-        Resolver resolver(LC_MATCH_PHYSICAL_NAME, false, nullptr);
+        Resolver resolver(LC_MATCH_PHYSICAL_NAME, false, nullptr, Calendar{});
         Source source{ar::field(from->name ? from->name : "", arrow_type(*from, err)), nullptr};
         Node node = resolver.resolve(*to, arrow_type(*to, err), &source, to->name ? to->name : "", 0);
         struct ArrowArray view = borrowed(*array);

@@ -131,6 +131,19 @@ def write_types(folder):
     write(folder / "int96.parquet", int96, use_deprecated_int96_timestamps=True)
 
 
+def write_calendars(folder):
+    """Times of long ago, by Sparks that counted them in one calendar or the other."""
+    data = pa.table({"day": pa.array([None, datetime.date(1582, 10, 14), datetime.date(1582, 10, 15)]),
+                     "time": pa.array([None, datetime.datetime(1899, 12, 31), datetime.datetime(1900, 1, 1)]),
+                     "new": pa.array([datetime.date(2020, 1, 1)] * 3)})
+    for name, pairs in (("2", {"version": "2.4.8"}), ("3", {"version": "3.5.0"}),
+                        ("3_legacy", {"version": "3.5.0", "legacyDateTime": ""}), ("none", {})):
+        pairs = {f"org.apache.spark.{key}": value for key, value in pairs.items()}
+        write(folder / f"calendar_{name}.parquet", data.replace_schema_metadata(pairs))
+        write(folder / f"calendar_{name}_int96.parquet", data.replace_schema_metadata(pairs),
+              use_deprecated_int96_timestamps=True)
+
+
 def write_shapes(folder):
     """Lists of two levels cannot be written here; lists and structs whose fields changed can."""
     n = 20
@@ -216,7 +229,7 @@ def write_streams(folder):
 def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for make in (write_rows, write_types, write_shapes, write_ranges, write_wide, write_streams):
+    for make in (write_rows, write_types, write_calendars, write_shapes, write_ranges, write_wide, write_streams):
         make(folder)
 
 
