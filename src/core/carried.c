@@ -3,7 +3,8 @@
  * carried.c - rows that a rewrite only carried over.
  *
  * In the batches that say so (remakes_ids) a delete and an insert of one commit with equal content are one row that did
- * not change: they cancel, one for one. Deletes come first in a commit, so an insert that no delete is like leaves at once.
+ * not change: they cancel, one for one. Deletes come first in a commit, so an insert that no delete is like leaves at
+ * once.
  */
 #include "core/stage.h"
 

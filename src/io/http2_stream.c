@@ -231,7 +231,9 @@ static lcdc_status drive(struct lc_http2_stream *stream, int64_t wait_ms, lcdc_e
         code = curl_multi_poll(multi, NULL, 0, (int)wait_ms, NULL);
     if (code == CURLM_OUT_OF_MEMORY || stream->bytes.failed || stream->headers.failed)
         return lc_fail_oom(err);
-    return code == CURLM_OK ? LCDC_OK : lc_fail(err, LC_R_INTERNAL, "an HTTP/2 stream cannot be driven: %s", curl_multi_strerror(code));
+    return code == CURLM_OK
+               ? LCDC_OK
+               : lc_fail(err, LC_R_INTERNAL, "an HTTP/2 stream cannot be driven: %s", curl_multi_strerror(code));
 }
 
 lcdc_status lc_http2_read(struct lc_http2_stream *stream, const struct lc_http2_wait *wait, struct lc_buf *out,

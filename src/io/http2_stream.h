@@ -25,10 +25,10 @@ struct lc_http2_request {
 };
 
 enum lc_http2_event {
-    LC_HTTP2_BYTES,    /* some were appended */
-    LC_HTTP2_END,      /* the answer is whole; headers and trailers can be looked up */
-    LC_HTTP2_BROKEN,   /* no connection, or it broke off; lc_http2_problem() says how */
-    LC_HTTP2_LATE,     /* the deadline passed */
+    LC_HTTP2_BYTES,  /* some were appended */
+    LC_HTTP2_END,    /* the answer is whole; headers and trailers can be looked up */
+    LC_HTTP2_BROKEN, /* no connection, or it broke off; lc_http2_problem() says how */
+    LC_HTTP2_LATE,   /* the deadline passed */
     LC_HTTP2_CANCELLED
 };
 

@@ -56,8 +56,10 @@ struct way {
 };
 
 static const struct way native = {try_native, LC_SQL_NATIVE, "delta", "the server resolves CHANGES for this table"};
-static const struct way iceberg = {try_iceberg, LC_SQL_VIEW, "iceberg", "the server has the table's snapshots, Iceberg's changelog view reads them"};
-static const struct way delta_cdf = {try_delta_cdf, LC_SQL_CDF, "delta", "the server resolves table_changes for this table"};
+static const struct way iceberg = {try_iceberg, LC_SQL_VIEW, "iceberg",
+                                   "the server has the table's snapshots, Iceberg's changelog view reads them"};
+static const struct way delta_cdf = {try_delta_cdf, LC_SQL_CDF, "delta",
+                                     "the server resolves table_changes for this table"};
 
 /* That a server or a table has no such thing at all is no failure of it. */
 static bool is_not_for(const struct way *way, const struct lc_spark_server *server)
@@ -76,8 +78,8 @@ static bool is_not_for(const struct way *way, const struct lc_spark_server *serv
 }
 
 /* A refusal keeps the engine's words. */
-static lcdc_status probe_way(const struct way *way, const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out,
-                             lcdc_error **err)
+static lcdc_status probe_way(const struct way *way, const lcdc_request *request, struct lc_arena *arena,
+                             struct lc_candidate *out, lcdc_error **err)
 {
     struct lc_spark_server *server;
     LC_ERROR lcdc_error *problem = NULL;
@@ -132,16 +134,20 @@ struct spark_read {
     struct lc_spark_result *zero_rows; /* whose columns are the schema */
     struct lc_spark_commit before;     /* the state before the range, for snapshot */
     size_t at_plan;
-    const struct lc_list *identity;    /* the request's; it outlives the read */
-    struct lc_shape whole;             /* the shape of `changes` with every column and no filter */
+    const struct lc_list *identity; /* the request's; it outlives the read */
+    struct lc_shape whole;          /* the shape of `changes` with every column and no filter */
 };
 
 static struct lc_spark_scan scan_of(const struct spark_read *self)
 {
     const struct lc_spark_history *history = &self->history;
     size_t n = history->from < history->to ? history->to - history->from : 0;
-    return (struct lc_spark_scan){.server = self->server, .source = self->way->source, .schema = self->read.schema, .identity = self->identity,
-                                  .commits = history->commits + (n ? history->from : 0), .n = n,
+    return (struct lc_spark_scan){.server = self->server,
+                                  .source = self->way->source,
+                                  .schema = self->read.schema,
+                                  .identity = self->identity,
+                                  .commits = history->commits + (n ? history->from : 0),
+                                  .n = n,
                                   .before = n && history->from > 0 ? history->commits[history->from - 1].id
                                             : n                    ? history->commits[0].parent
                                                                    : -1};
@@ -159,11 +165,12 @@ static bool remakes_ids(const struct lc_spark_scan *scan)
  * CHANGES knows rows by their ids alone, so after a commit that gave all rows new ones it shows a delete and an insert
  * for each row that was only carried over. Whole rows tell which those are; columns and filter come after that.
  */
-static lcdc_status changes_by_content(struct spark_read *self, const struct lc_spark_scan *scan, const struct lc_shape *shape,
-                                      struct lc_change_stream **out, lcdc_error **err)
+static lcdc_status changes_by_content(struct spark_read *self, const struct lc_spark_scan *scan,
+                                      const struct lc_shape *shape, struct lc_change_stream **out, lcdc_error **err)
 {
     LC_CLEANUP(lc_change_stream_freep) struct lc_change_stream *stream = NULL;
-    struct lc_stage_spec spec = {.columns = self->read.schema, .memory_limit = shape->memory_limit / 4, .batch_rows = shape->batch_rows};
+    struct lc_stage_spec spec = {
+        .columns = self->read.schema, .memory_limit = shape->memory_limit / 4, .batch_rows = shape->batch_rows};
     self->whole = *shape;
     self->whole.columns = self->read.schema;
     self->whole.filter = NULL;
@@ -176,7 +183,8 @@ static lcdc_status changes_by_content(struct spark_read *self, const struct lc_s
     return LCDC_OK;
 }
 
-static lcdc_status read_changes(struct lc_read *read, const struct lc_shape *shape, struct lc_change_stream **out, lcdc_error **err)
+static lcdc_status read_changes(struct lc_read *read, const struct lc_shape *shape, struct lc_change_stream **out,
+                                lcdc_error **err)
 {
     struct spark_read *self = (struct spark_read *)read;
     struct lc_spark_scan scan = scan_of(self);
@@ -193,8 +201,8 @@ static const struct lc_spark_commit *commit_before(const struct spark_read *self
     return from > 0 ? &history->commits[from - 1] : NULL;
 }
 
-static lcdc_status read_snapshot(struct lc_read *read, bool at_end, const struct lc_shape *shape, struct lc_change_stream **out,
-                                 lcdc_error **err)
+static lcdc_status read_snapshot(struct lc_read *read, bool at_end, const struct lc_shape *shape,
+                                 struct lc_change_stream **out, lcdc_error **err)
 {
     struct spark_read *self = (struct spark_read *)read;
     struct lc_spark_scan scan = scan_of(self);
@@ -209,7 +217,8 @@ static lcdc_status read_snapshot(struct lc_read *read, bool at_end, const struct
     return lc_spark_changes_new(&scan, shape, out, err);
 }
 
-static lcdc_status read_plan_next(struct lc_read *read, const struct lc_shape *shape, lcdc_plan_commit *out, bool *more, lcdc_error **err)
+static lcdc_status read_plan_next(struct lc_read *read, const struct lc_shape *shape, lcdc_plan_commit *out, bool *more,
+                                  lcdc_error **err)
 {
     struct spark_read *self = (struct spark_read *)read;
     struct lc_spark_scan scan = scan_of(self);
@@ -223,8 +232,14 @@ static lcdc_status read_plan_next(struct lc_read *read, const struct lc_shape *s
     char *detail = lc_strdup(commit->operation);
     LC_TRY_ALLOC(detail);
     self->at_plan++;
-    *out = (lcdc_plan_commit){.snapshot = commit->id, .ts_us = commit->ts_us, .method = "engine", .detail = detail, .files = -1,
-                              .files_pruned = -1, .rows = commit->rows, .bytes = -1};
+    *out = (lcdc_plan_commit){.snapshot = commit->id,
+                              .ts_us = commit->ts_us,
+                              .method = "engine",
+                              .detail = detail,
+                              .files = -1,
+                              .files_pruned = -1,
+                              .rows = commit->rows,
+                              .bytes = -1};
     return LCDC_OK;
 }
 
@@ -240,7 +255,8 @@ static void read_release(struct lc_read *read)
 static lcdc_status read_schema(struct spark_read *self, lcdc_error **err)
 {
     LC_BUF struct lc_buf sql;
-    struct lc_sql_query query = {.source = LC_SQL_STATE, .table = self->server->table, .to = self->read.last_commit, .n_slices = 1};
+    struct lc_sql_query query = {
+        .source = LC_SQL_STATE, .table = self->server->table, .to = self->read.last_commit, .n_slices = 1};
     lc_buf_init(&sql, MAX_SQL);
     lc_sql_query_print(&query, &sql);
     lc_buf_text(&sql, " LIMIT 0");
@@ -273,10 +289,11 @@ static lcdc_status fill_read(struct spark_read *self, const lcdc_request *reques
     return LCDC_OK;
 }
 
-static lcdc_status open_read(const struct way *way, void *source, const lcdc_request *request, struct lc_read **out, lcdc_error **err)
+static lcdc_status open_read(const struct way *way, void *source, const lcdc_request *request, struct lc_read **out,
+                             lcdc_error **err)
 {
-    static const struct lc_read_ops ops = {.plan_next = read_plan_next, .changes = read_changes, .release = read_release,
-                                           .snapshot = read_snapshot};
+    static const struct lc_read_ops ops = {
+        .plan_next = read_plan_next, .changes = read_changes, .release = read_release, .snapshot = read_snapshot};
     struct spark_read *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
     *self = (struct spark_read){.read.ops = &ops, .way = way, .server = source, .identity = &request->identity};

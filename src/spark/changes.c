@@ -22,9 +22,9 @@ struct changes {
     size_t at, end;
     enum lc_sql_side side;
     int64_t n_slices, slice;
-    bool is_read;                     /* the window's rows have all come; ends of commits are still to be told */
-    char *view;                       /* of the window */
-    struct lc_spark_result *result;   /* of the query in progress */
+    bool is_read;                   /* the window's rows have all come; ends of commits are still to be told */
+    char *view;                     /* of the window */
+    struct lc_spark_result *result; /* of the query in progress */
     struct lc_spark_layout layout;
     struct lc_arena layout_arena;
 
@@ -32,7 +32,7 @@ struct changes {
     int64_t n, row;
     struct ArrowArray images;
     uint8_t *ops;
-    int64_t *ids, *times, *row_ids;   /* row_ids NULL: there are none */
+    int64_t *ids, *times, *row_ids; /* row_ids NULL: there are none */
     struct lc_seen seen;
 };
 
@@ -209,7 +209,9 @@ static lcdc_status ask_for_less(struct changes *self, lcdc_error *take_problem, 
     end_query(self);
     if (self->seen.is_full || (!can_narrow && !can_slice)) {
         lcdc_status status = lcdc_error_status(problem);
-        lc_error_prefix(&problem, "commit %" PRId64 " is too large for the server even in slices; raise spark.driver.maxResultSize there",
+        lc_error_prefix(&problem,
+                        "commit %" PRId64
+                        " is too large for the server even in slices; raise spark.driver.maxResultSize there",
                         self->scan.commits[self->at].id);
         if (err)
             *err = lc_steal(problem);
@@ -249,7 +251,8 @@ static lcdc_status read_row(struct changes *self, const struct ArrowArray *batch
     LC_TRY(lc_spark_layout_commit(&self->layout, batch, i, &self->ids[i], err));
     (void)lc_spark_layout_ts(&self->layout, batch, i, &self->times[i]);
     if (self->side != LC_SIDE_BOTH && is_old(self->ops[i]) != (self->side == LC_SIDE_OLD))
-        return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server was asked for one side of commit %" PRId64 " and sent the other one too",
+        return lc_fail(err, LC_R_SPARK_PROTOCOL,
+                       "the server was asked for one side of commit %" PRId64 " and sent the other one too",
                        commits[self->at].id);
     return LCDC_OK;
 }
@@ -308,7 +311,8 @@ static lcdc_status see_batch(struct changes *self, struct ArrowArray *batch, lcd
     size_t n = (size_t)batch->length;
     if (!self->layout.result) {
         size_t n_data = wants_all_columns(self) ? self->scan.schema->n_children : images->n_children;
-        LC_TRY(lc_spark_layout_find(self->scan.source, &self->result->columns, images, n_data, &self->layout_arena, &self->layout, err));
+        LC_TRY(lc_spark_layout_find(self->scan.source, &self->result->columns, images, n_data, &self->layout_arena,
+                                    &self->layout, err));
     }
     drop_batch(self);
     self->ops = lc_alloc(n);
@@ -334,7 +338,8 @@ static lcdc_status fetch(struct changes *self, lcdc_error **err)
     lcdc_status status = self->result ? LCDC_OK : start_query(self, &problem);
     if (status == LCDC_OK)
         status = lc_spark_result_next(self->result, &batch, &more, &problem);
-    if (status == LCDC_LIMIT && problem && strcmp(lcdc_error_reason(problem), lc_reason_token(LC_R_SPARK_TOO_LARGE)) == 0)
+    if (status == LCDC_LIMIT && problem &&
+        strcmp(lcdc_error_reason(problem), lc_reason_token(LC_R_SPARK_TOO_LARGE)) == 0)
         return ask_for_less(self, lc_steal(problem), err);
     if (status != LCDC_OK) {
         if (err)
@@ -407,11 +412,13 @@ static lcdc_status check_commit(const struct changes *self, int64_t id, lcdc_err
     for (size_t i = self->at + 1; i < self->end; i++)
         if (self->scan.commits[i].id == id)
             return LCDC_OK;
-    return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server sent a row of commit %" PRId64 " when rows of %" PRId64 " to %" PRId64
-                   " were to come", id, self->scan.commits[self->at].id, self->scan.commits[self->end - 1].id);
+    return lc_fail(err, LC_R_SPARK_PROTOCOL,
+                   "the server sent a row of commit %" PRId64 " when rows of %" PRId64 " to %" PRId64 " were to come",
+                   id, self->scan.commits[self->at].id, self->scan.commits[self->end - 1].id);
 }
 
-static lcdc_status changes_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more, lcdc_error **err)
+static lcdc_status changes_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more,
+                                lcdc_error **err)
 {
     struct changes *self = (struct changes *)stream;
     self->session->cancelled = self->shape->cancelled;
@@ -451,8 +458,8 @@ static void changes_release(struct lc_change_stream *stream)
     lc_free(self);
 }
 
-lcdc_status lc_spark_changes_new(const struct lc_spark_scan *scan, const struct lc_shape *shape, struct lc_change_stream **out,
-                                 lcdc_error **err)
+lcdc_status lc_spark_changes_new(const struct lc_spark_scan *scan, const struct lc_shape *shape,
+                                 struct lc_change_stream **out, lcdc_error **err)
 {
     static const struct lc_change_stream_ops ops = {changes_next, changes_release};
     struct changes *self = lc_calloc(1, sizeof(*self));

@@ -21,12 +21,12 @@ struct lc_spark_scan {
     const struct lc_field *schema; /* STRUCT: the table's columns */
     const struct lc_spark_commit *commits;
     size_t n;
-    int64_t before;                /* VIEW: the snapshot before the first commit; -1 none */
+    int64_t before;                 /* VIEW: the snapshot before the first commit; -1 none */
     const struct lc_list *identity; /* VIEW: names of the columns that tell rows apart */
 };
 
 /** STATE: the rows of the one commit's state, as inserts. The first query is sent by the first next(). */
-lcdc_status lc_spark_changes_new(const struct lc_spark_scan *scan, const struct lc_shape *shape, struct lc_change_stream **out,
-                                 lcdc_error **err);
+lcdc_status lc_spark_changes_new(const struct lc_spark_scan *scan, const struct lc_shape *shape,
+                                 struct lc_change_stream **out, lcdc_error **err);
 
 #endif

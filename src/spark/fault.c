@@ -19,7 +19,8 @@ static lcdc_status keep(struct lc_arena *arena, const char *text, const char **o
     return LCDC_OK;
 }
 
-static lcdc_status read_error_info(struct lc_str bytes, struct lc_arena *arena, struct lc_spark_fault *fault, lcdc_error **err)
+static lcdc_status read_error_info(struct lc_str bytes, struct lc_arena *arena, struct lc_spark_fault *fault,
+                                   lcdc_error **err)
 {
     LC_WIRE ProtobufCMessage *message = NULL;
     if (lc_wire_unpack(&lc__spark__error_info__descriptor, bytes, &message, NULL) != LCDC_OK)
@@ -52,12 +53,14 @@ static void read_retry_info(struct lc_str bytes, struct lc_spark_fault *fault)
     fault->retry_ms = is_sensible ? seconds * 1000 + nanos / 1000000 : seconds < 0 ? 0 : MAX_RETRY_MS;
 }
 
-lcdc_status lc_spark_fault_parse(const struct lc_grpc_end *end, struct lc_arena *arena, struct lc_spark_fault *out, lcdc_error **err)
+lcdc_status lc_spark_fault_parse(const struct lc_grpc_end *end, struct lc_arena *arena, struct lc_spark_fault *out,
+                                 lcdc_error **err)
 {
     LC_WIRE ProtobufCMessage *message = NULL;
     struct lc_spark_fault fault = {.code = end->code, .text = ""};
     LC_TRY(keep(arena, end->message, &fault.text, err));
-    if (end->details.n && lc_wire_unpack(&lc__spark__status__descriptor, (struct lc_str){end->details.p, end->details.n}, &message, NULL) == LCDC_OK) {
+    if (end->details.n && lc_wire_unpack(&lc__spark__status__descriptor,
+                                         (struct lc_str){end->details.p, end->details.n}, &message, NULL) == LCDC_OK) {
         const Lc__Spark__Status *status = (const Lc__Spark__Status *)message;
         for (size_t i = 0; i < status->n_details; i++) {
             const Lc__Spark__Any *any = status->details[i];
@@ -72,7 +75,8 @@ lcdc_status lc_spark_fault_parse(const struct lc_grpc_end *end, struct lc_arena 
     return LCDC_OK;
 }
 
-lcdc_status lc_spark_fault_complete(struct lc_str reply, struct lc_arena *arena, struct lc_spark_fault *fault, lcdc_error **err)
+lcdc_status lc_spark_fault_complete(struct lc_str reply, struct lc_arena *arena, struct lc_spark_fault *fault,
+                                    lcdc_error **err)
 {
     LC_WIRE ProtobufCMessage *message = NULL;
     if (lc_wire_unpack(&lc__spark__fetch_error_details_response__descriptor, reply, &message, NULL) != LCDC_OK)
@@ -100,13 +104,15 @@ bool lc_spark_fault_is(const struct lc_spark_fault *fault, const char *error_cla
 
 bool lc_spark_fault_is_retriable(const struct lc_spark_fault *fault)
 {
-    return fault->code == LC_GRPC_UNAVAILABLE || fault->has_retry || lc_spark_fault_is(fault, "INVALID_CURSOR.DISCONNECTED");
+    return fault->code == LC_GRPC_UNAVAILABLE || fault->has_retry ||
+           lc_spark_fault_is(fault, "INVALID_CURSOR.DISCONNECTED");
 }
 
 static bool says_no_table(const struct lc_spark_fault *fault)
 {
-    static const char *const classes[] = {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE",
-                                          "DELTA_PATH_DOES_NOT_EXIST", "SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG_EXCEPTION",
+    static const char *const classes[] = {"TABLE_OR_VIEW_NOT_FOUND",   "DELTA_TABLE_NOT_FOUND",
+                                          "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST",
+                                          "SCHEMA_NOT_FOUND",          "NO_SUCH_CATALOG_EXCEPTION",
                                           "CATALOG_NOT_FOUND"};
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
         if (lc_spark_fault_is(fault, classes[i]))
@@ -149,7 +155,8 @@ static void append_blotted(struct lc_buf *out, const char *text, size_t n_secret
     }
 }
 
-lcdc_status lc_spark_fault_raise(const struct lc_spark_fault *fault, size_t n_secrets, const char *const *secrets, lcdc_error **err)
+lcdc_status lc_spark_fault_raise(const struct lc_spark_fault *fault, size_t n_secrets, const char *const *secrets,
+                                 lcdc_error **err)
 {
     LC_BUF struct lc_buf text;
     lc_buf_init(&text, 1 << 24);
@@ -159,9 +166,10 @@ lcdc_status lc_spark_fault_raise(const struct lc_spark_fault *fault, size_t n_se
     if (fault->error_class && !strstr(fault->text, fault->error_class))
         lc_buf_printf(&text, " [%s]", fault->error_class);
     LC_TRY_BUF(&text);
-    const char *lead = fault->code == LC_GRPC_UNAUTHENTICATED || fault->code == LC_GRPC_DENIED ? "the server does not let us in: "
-                       : fault->code == LC_GRPC_UNAVAILABLE                                      ? "the Spark server broke off: "
-                                                                                                 : "Spark: ";
+    const char *lead = fault->code == LC_GRPC_UNAUTHENTICATED || fault->code == LC_GRPC_DENIED
+                           ? "the server does not let us in: "
+                       : fault->code == LC_GRPC_UNAVAILABLE ? "the Spark server broke off: "
+                                                            : "Spark: ";
     lcdc_status status = lc_fail(err, reason_of(fault), "%s%s", lead, text.p);
     if (fault->error_class)
         lc_error_detail(err, "error_class", "%s", fault->error_class);

@@ -28,8 +28,8 @@ void lc_frame_head(size_t n, unsigned char head[LC_FRAME_HEAD]);
 
 /** How a call ended. */
 struct lc_grpc_end {
-    int code;             /* 0 is good; -1: there was no status at all */
-    char *message;        /* percent-decoded; "" when there is none */
+    int code;              /* 0 is good; -1: there was no status at all */
+    char *message;         /* percent-decoded; "" when there is none */
     struct lc_buf details; /* grpc-status-details-bin, decoded: a google.rpc.Status; empty when absent or garbage */
 };
 void lc_grpc_end_done(struct lc_grpc_end *end);

@@ -58,14 +58,20 @@ static lcdc_status open_stream(struct lc_grpc_call *call, const struct lc_grpc_r
         headers[n++] = text.p + starts[i];
     for (size_t i = 0; i < url->n_headers; i++)
         headers[n++] = url->headers[i];
-    lc_buf_printf(&target, "%s://%s:%d/%s/%s", url->is_tls ? "https" : "http", url->host, url->port, service, request->method);
+    lc_buf_printf(&target, "%s://%s:%d/%s/%s", url->is_tls ? "https" : "http", url->host, url->port, service,
+                  request->method);
     LC_TRY_BUF(&target);
-    struct lc_http2_request post = {.url = target.p, .n_headers = n, .headers = headers, .body = {body.p, body.n},
-                                    .ca_file = call->grpc->ca_file, .is_fresh = call->grpc->is_shaky};
+    struct lc_http2_request post = {.url = target.p,
+                                    .n_headers = n,
+                                    .headers = headers,
+                                    .body = {body.p, body.n},
+                                    .ca_file = call->grpc->ca_file,
+                                    .is_fresh = call->grpc->is_shaky};
     return lc_http2_open(call->grpc->http2, &post, &call->stream, err);
 }
 
-lcdc_status lc_grpc_open(struct lc_grpc *grpc, const struct lc_grpc_request *request, struct lc_grpc_call **out, lcdc_error **err)
+lcdc_status lc_grpc_open(struct lc_grpc *grpc, const struct lc_grpc_request *request, struct lc_grpc_call **out,
+                         lcdc_error **err)
 {
     LC_CLEANUP(lc_grpc_closep) struct lc_grpc_call *call = lc_calloc(1, sizeof(*call));
     LC_TRY_ALLOC(call);
@@ -147,16 +153,17 @@ static lcdc_status on_event(struct lc_grpc_call *call, enum lc_http2_event event
     case LC_HTTP2_BROKEN:
         return end_with(call, LC_GRPC_UNAVAILABLE, lc_http2_problem(call->stream), err);
     case LC_HTTP2_LATE:
-        return lc_fail(err, LC_R_SPARK_TIMEOUT, "the Spark server at %s:%d did not answer within the deadline (--timeout)",
-                       url->host, url->port);
+        return lc_fail(err, LC_R_SPARK_TIMEOUT,
+                       "the Spark server at %s:%d did not answer within the deadline (--timeout)", url->host,
+                       url->port);
     case LC_HTTP2_CANCELLED:
         return lc_fail(err, LC_R_CANCELLED, "the read was cancelled");
     }
     return LCDC_OK;
 }
 
-lcdc_status lc_grpc_next(struct lc_grpc_call *call, const struct lc_http2_wait *wait, struct lc_str *message, bool *found,
-                         lcdc_error **err)
+lcdc_status lc_grpc_next(struct lc_grpc_call *call, const struct lc_http2_wait *wait, struct lc_str *message,
+                         bool *found, lcdc_error **err)
 {
     *found = false;
     while (!call->is_over) {

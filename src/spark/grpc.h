@@ -14,8 +14,13 @@
 
 /* gRPC's status codes, as far as they mean something to us. */
 enum {
-    LC_GRPC_OK = 0, LC_GRPC_UNKNOWN = 2, LC_GRPC_DEADLINE = 4, LC_GRPC_DENIED = 7, LC_GRPC_UNIMPLEMENTED = 12,
-    LC_GRPC_UNAVAILABLE = 14, LC_GRPC_UNAUTHENTICATED = 16
+    LC_GRPC_OK = 0,
+    LC_GRPC_UNKNOWN = 2,
+    LC_GRPC_DEADLINE = 4,
+    LC_GRPC_DENIED = 7,
+    LC_GRPC_UNIMPLEMENTED = 12,
+    LC_GRPC_UNAVAILABLE = 14,
+    LC_GRPC_UNAUTHENTICATED = 16
 };
 
 struct lc_grpc {
@@ -39,10 +44,11 @@ struct lc_grpc_request {
     int64_t timeout_ms;    /* told to the server; 0: none */
 };
 
-lcdc_status lc_grpc_open(struct lc_grpc *grpc, const struct lc_grpc_request *request, struct lc_grpc_call **out, lcdc_error **err);
-/** The next message, borrowed until the next call; *found false at the end, which call->end describes. */
-lcdc_status lc_grpc_next(struct lc_grpc_call *call, const struct lc_http2_wait *wait, struct lc_str *message, bool *found,
+lcdc_status lc_grpc_open(struct lc_grpc *grpc, const struct lc_grpc_request *request, struct lc_grpc_call **out,
                          lcdc_error **err);
+/** The next message, borrowed until the next call; *found false at the end, which call->end describes. */
+lcdc_status lc_grpc_next(struct lc_grpc_call *call, const struct lc_http2_wait *wait, struct lc_str *message,
+                         bool *found, lcdc_error **err);
 void lc_grpc_close(struct lc_grpc_call *call);
 LC_DEFINE_CLEANUP(struct lc_grpc_call *, lc_grpc_close)
 

@@ -20,7 +20,8 @@ void lc_spark_history_done(struct lc_spark_history *history)
 static lcdc_status add_commit(struct lc_spark_history *history, const struct lc_spark_commit *commit, lcdc_error **err)
 {
     if ((history->n & (history->n - 1)) == 0) { /* full at every power of two */
-        struct lc_spark_commit *commits = lc_realloc(history->commits, history->n ? history->n * 2 : 1, sizeof(*commits));
+        struct lc_spark_commit *commits = lc_realloc(history->commits, history->n ? history->n * 2 : 1,
+                                                     sizeof(*commits));
         LC_TRY_ALLOC(commits);
         history->commits = commits;
     }
@@ -30,7 +31,8 @@ static lcdc_status add_commit(struct lc_spark_history *history, const struct lc_
 
 /* ---- what a commit is likely to give ---- */
 
-static int64_t metric(const struct lc_field *columns, const struct ArrowArray *batch, const char *map, int64_t row, const char *key)
+static int64_t metric(const struct lc_field *columns, const struct ArrowArray *batch, const char *map, int64_t row,
+                      const char *key)
 {
     struct lc_str text;
     int64_t value;
@@ -39,8 +41,8 @@ static int64_t metric(const struct lc_field *columns, const struct ArrowArray *b
 }
 
 /* The sum of the metrics that are there; -1 when none is. */
-static int64_t metric_sum(const struct lc_field *columns, const struct ArrowArray *batch, const char *map, int64_t row, size_t n,
-                          const char *const *keys)
+static int64_t metric_sum(const struct lc_field *columns, const struct ArrowArray *batch, const char *map, int64_t row,
+                          size_t n, const char *const *keys)
 {
     int64_t sum = -1;
     for (size_t i = 0; i < n; i++) {
@@ -52,9 +54,11 @@ static int64_t metric_sum(const struct lc_field *columns, const struct ArrowArra
 }
 
 #define SUM(map, ...)                                                                                                  \
-    metric_sum(columns, batch, map, row, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), (const char *const[]){__VA_ARGS__})
+    metric_sum(columns, batch, map, row, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *),                  \
+               (const char *const[]){__VA_ARGS__})
 
-static void estimate_delta(const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, struct lc_spark_commit *commit)
+static void estimate_delta(const struct lc_field *columns, const struct ArrowArray *batch, int64_t row,
+                           struct lc_spark_commit *commit)
 {
     static const char map[] = "operationMetrics";
     int64_t updated = SUM(map, "numUpdatedRows", "numTargetRowsUpdated");
@@ -76,7 +80,8 @@ static void estimate_delta(const struct lc_field *columns, const struct ArrowArr
         commit->bytes = commit->rows * 256;
 }
 
-static void estimate_iceberg(const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, struct lc_spark_commit *commit)
+static void estimate_iceberg(const struct lc_field *columns, const struct ArrowArray *batch, int64_t row,
+                             struct lc_spark_commit *commit)
 {
     bool is_append = strcmp(commit->operation, "append") == 0;
     int64_t bytes = SUM("summary", "added-files-size");
@@ -86,8 +91,9 @@ static void estimate_iceberg(const struct lc_field *columns, const struct ArrowA
 
 /* ---- reading ---- */
 
-static lcdc_status keep_operation(struct lc_spark_history *history, const struct lc_field *columns, const struct ArrowArray *batch,
-                                  int64_t row, struct lc_spark_commit *commit, lcdc_error **err)
+static lcdc_status keep_operation(struct lc_spark_history *history, const struct lc_field *columns,
+                                  const struct ArrowArray *batch, int64_t row, struct lc_spark_commit *commit,
+                                  lcdc_error **err)
 {
     struct lc_str operation;
     bool found = lc_spark_get_str(columns, batch, "operation", row, &operation);
@@ -97,19 +103,23 @@ static lcdc_status keep_operation(struct lc_spark_history *history, const struct
 }
 
 /* Statements that change single rows keep the ids of the others; those that write the table anew do not. */
-static bool remakes_ids(const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, const char *operation)
+static bool remakes_ids(const struct lc_field *columns, const struct ArrowArray *batch, int64_t row,
+                        const char *operation)
 {
     struct lc_str mode;
     if (strcmp(operation, "WRITE") == 0)
-        return lc_spark_get_entry(columns, batch, "operationParameters", row, "mode", &mode) && !lc_str_is_nocase(mode, "Append");
+        return lc_spark_get_entry(columns, batch, "operationParameters", row, "mode", &mode) &&
+               !lc_str_is_nocase(mode, "Append");
     return strstr(operation, "REPLACE") || strcmp(operation, "RESTORE") == 0;
 }
 
-static lcdc_status see_version(void *context, const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, lcdc_error **err)
+static lcdc_status see_version(void *context, const struct lc_field *columns, const struct ArrowArray *batch,
+                               int64_t row, lcdc_error **err)
 {
     struct lc_spark_history *history = context;
     struct lc_spark_commit commit = {.parent = -1};
-    if (!lc_spark_get_int(columns, batch, "version", row, &commit.id) || !lc_spark_get_int(columns, batch, "timestamp", row, &commit.ts_us))
+    if (!lc_spark_get_int(columns, batch, "version", row, &commit.id) ||
+        !lc_spark_get_int(columns, batch, "timestamp", row, &commit.ts_us))
         return lc_fail(err, LC_R_SPARK_PROTOCOL, "the table's history has an entry without version or time");
     LC_TRY(keep_operation(history, columns, batch, row, &commit, err));
     commit.remakes_ids = remakes_ids(columns, batch, row, commit.operation);
@@ -117,11 +127,13 @@ static lcdc_status see_version(void *context, const struct lc_field *columns, co
     return add_commit(history, &commit, err);
 }
 
-static lcdc_status see_snapshot(void *context, const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, lcdc_error **err)
+static lcdc_status see_snapshot(void *context, const struct lc_field *columns, const struct ArrowArray *batch,
+                                int64_t row, lcdc_error **err)
 {
     struct lc_spark_history *history = context;
     struct lc_spark_commit commit = {.parent = -1};
-    if (!lc_spark_get_int(columns, batch, "snapshot_id", row, &commit.id) || !lc_spark_get_int(columns, batch, "committed_at", row, &commit.ts_us))
+    if (!lc_spark_get_int(columns, batch, "snapshot_id", row, &commit.id) ||
+        !lc_spark_get_int(columns, batch, "committed_at", row, &commit.ts_us))
         return lc_fail(err, LC_R_SPARK_PROTOCOL, "the table's snapshots have an entry without id or time");
     if (!lc_spark_get_int(columns, batch, "parent_id", row, &commit.parent))
         commit.parent = -1;
@@ -130,7 +142,8 @@ static lcdc_status see_snapshot(void *context, const struct lc_field *columns, c
     return add_commit(history, &commit, err);
 }
 
-static lcdc_status run(struct lc_spark_server *server, const char *before, const char *after, lc_spark_row_fn see, void *context, lcdc_error **err)
+static lcdc_status run(struct lc_spark_server *server, const char *before, const char *after, lc_spark_row_fn see,
+                       void *context, lcdc_error **err)
 {
     LC_BUF struct lc_buf sql;
     lc_buf_init(&sql, MAX_SQL);
@@ -153,7 +166,8 @@ static lcdc_status read_versions(struct lc_spark_server *server, struct lc_spark
     qsort(history->commits, history->n, sizeof(*history->commits), by_id);
     for (size_t i = 1; i < history->n; i++)
         if (history->commits[i].id != history->commits[i - 1].id + 1)
-            return lc_fail(err, LC_R_DELTA_VERSION_GAP, "version %" PRId64 " is missing in the table's history", history->commits[i - 1].id + 1);
+            return lc_fail(err, LC_R_DELTA_VERSION_GAP, "version %" PRId64 " is missing in the table's history",
+                           history->commits[i - 1].id + 1);
     history->is_cut = history->commits[0].id > 0;
     return LCDC_OK;
 }
@@ -165,25 +179,29 @@ struct head {
     bool found;
 };
 
-static lcdc_status see_log_entry(void *context, const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, lcdc_error **err)
+static lcdc_status see_log_entry(void *context, const struct lc_field *columns, const struct ArrowArray *batch,
+                                 int64_t row, lcdc_error **err)
 {
     struct head *head = context;
     struct head entry = {.found = true};
-    if (!lc_spark_get_int(columns, batch, "made_current_at", row, &entry.made_us) || !lc_spark_get_int(columns, batch, "snapshot_id", row, &entry.id))
+    if (!lc_spark_get_int(columns, batch, "made_current_at", row, &entry.made_us) ||
+        !lc_spark_get_int(columns, batch, "snapshot_id", row, &entry.id))
         return lc_fail(err, LC_R_SPARK_PROTOCOL, "the table's history has an entry without id or time");
     if (!head->found || entry.made_us >= head->made_us)
         *head = entry;
     return LCDC_OK;
 }
 
-static lcdc_status see_ref(void *context, const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, lcdc_error **err)
+static lcdc_status see_ref(void *context, const struct lc_field *columns, const struct ArrowArray *batch, int64_t row,
+                           lcdc_error **err)
 {
     struct head *head = context;
     head->found = lc_spark_get_int(columns, batch, "snapshot_id", row, &head->id);
     return head->found ? LCDC_OK : lc_fail(err, LC_R_SPARK_PROTOCOL, "a branch or tag of the table has no snapshot id");
 }
 
-static lcdc_status find_ref(struct lc_spark_server *server, const char *name, bool is_branch, int64_t *out, lcdc_error **err)
+static lcdc_status find_ref(struct lc_spark_server *server, const char *name, bool is_branch, int64_t *out,
+                            lcdc_error **err)
 {
     LC_BUF struct lc_buf where;
     struct head head = {0};
@@ -195,7 +213,9 @@ static lcdc_status find_ref(struct lc_spark_server *server, const char *name, bo
     LC_TRY_BUF(&where);
     LC_TRY(run(server, "SELECT snapshot_id FROM ", where.p, see_ref, &head, err));
     *out = head.id;
-    return head.found ? LCDC_OK : lc_fail(err, LC_R_ICEBERG_SNAPSHOT_MISSING, "the table has no %s '%.200s'", is_branch ? "branch" : "tag or branch", name);
+    return head.found ? LCDC_OK
+                      : lc_fail(err, LC_R_ICEBERG_SNAPSHOT_MISSING, "the table has no %s '%.200s'",
+                                is_branch ? "branch" : "tag or branch", name);
 }
 
 static const struct lc_spark_commit *find_commit(const struct lc_spark_history *history, int64_t id)
@@ -218,7 +238,8 @@ static lcdc_status keep_line(struct lc_spark_history *history, int64_t head, lcd
 {
     struct lc_spark_history line = {0};
     size_t n = 0;
-    for (const struct lc_spark_commit *at = find_commit(history, head); at && n <= history->n; at = find_commit(history, at->parent))
+    for (const struct lc_spark_commit *at = find_commit(history, head); at && n <= history->n;
+         at = find_commit(history, at->parent))
         n++;
     if (n > history->n)
         return lc_fail(err, LC_R_SPARK_PROTOCOL, "the parents of the table's snapshots go in a circle");
@@ -234,16 +255,19 @@ static lcdc_status keep_line(struct lc_spark_history *history, int64_t head, lcd
     return LCDC_OK;
 }
 
-static lcdc_status bound_id(struct lc_spark_server *server, const struct lc_bound *bound, int64_t *out, lcdc_error **err)
+static lcdc_status bound_id(struct lc_spark_server *server, const struct lc_bound *bound, int64_t *out,
+                            lcdc_error **err)
 {
     *out = bound->id;
     return bound->kind == LC_BOUND_NAME ? find_ref(server, bound->text, false, out, err) : LCDC_OK;
 }
 
-static lcdc_status read_line(struct lc_spark_server *server, const lcdc_request *request, struct lc_spark_history *history, lcdc_error **err)
+static lcdc_status read_line(struct lc_spark_server *server, const lcdc_request *request,
+                             struct lc_spark_history *history, lcdc_error **err)
 {
     struct head head = {0};
-    LC_TRY(run(server, "SELECT snapshot_id, parent_id, committed_at, operation, summary FROM ", ".`snapshots`", see_snapshot, history, err));
+    LC_TRY(run(server, "SELECT snapshot_id, parent_id, committed_at, operation, summary FROM ", ".`snapshots`",
+               see_snapshot, history, err));
     if (request->to.kind == LC_BOUND_ID || request->to.kind == LC_BOUND_NAME) {
         LC_TRY(bound_id(server, &request->to, &head.id, err));
         if (!find_commit(history, head.id))
@@ -258,7 +282,8 @@ static lcdc_status read_line(struct lc_spark_server *server, const lcdc_request 
 
 /* ---- the range ---- */
 
-/* The number of commits whose time is before ts_us, or not after it; a time that goes back counts as the latest so far. */
+/* The number of commits whose time is before ts_us, or not after it; a time that goes back counts as the latest so far.
+ */
 static size_t count_before(const struct lc_spark_history *history, int64_t ts_us, bool or_at)
 {
     int64_t so_far = INT64_MIN;
@@ -275,14 +300,16 @@ static lcdc_status gone(const struct lc_spark_history *history, const char *what
 {
     int64_t first = history->commits[0].id;
     lcdc_status status = lc_fail(err, history->is_iceberg ? LC_R_ICEBERG_SNAPSHOT_GONE : LC_R_DELTA_VERSION_GONE,
-                                 "%s lies before what is left of the table's history, which begins with %" PRId64, what, first);
+                                 "%s lies before what is left of the table's history, which begins with %" PRId64, what,
+                                 first);
     lc_error_detail(err, "servable_from", "%" PRId64, first);
     lc_error_detail(err, "servable_to", "%" PRId64, history->commits[history->n - 1].id);
     return status;
 }
 
 /* Where an id stands; `past` allows the place after the last. */
-static lcdc_status place_of(const struct lc_spark_history *history, int64_t id, bool past, size_t *out, lcdc_error **err)
+static lcdc_status place_of(const struct lc_spark_history *history, int64_t id, bool past, size_t *out,
+                            lcdc_error **err)
 {
     if (history->is_iceberg) {
         if (find_in_line(history, id, out))
@@ -292,7 +319,8 @@ static lcdc_status place_of(const struct lc_spark_history *history, int64_t id, 
     }
     int64_t first = history->commits[0].id, last = history->commits[history->n - 1].id;
     if (id > last + past) {
-        lcdc_status status = lc_fail(err, LC_R_DELTA_VERSION_MISSING, "version %" PRId64 " does not exist, the latest is %" PRId64, id, last);
+        lcdc_status status = lc_fail(err, LC_R_DELTA_VERSION_MISSING,
+                                     "version %" PRId64 " does not exist, the latest is %" PRId64, id, last);
         lc_error_detail(err, "latest", "%" PRId64, last);
         return status;
     }
@@ -302,7 +330,8 @@ static lcdc_status place_of(const struct lc_spark_history *history, int64_t id, 
     return LCDC_OK;
 }
 
-static lcdc_status resolve_from(struct lc_spark_server *server, struct lc_spark_history *history, const lcdc_request *request, lcdc_error **err)
+static lcdc_status resolve_from(struct lc_spark_server *server, struct lc_spark_history *history,
+                                const lcdc_request *request, lcdc_error **err)
 {
     const struct lc_bound *from = &request->from;
     bool exclusive = request->from_exclusive;
@@ -316,11 +345,13 @@ static lcdc_status resolve_from(struct lc_spark_server *server, struct lc_spark_
         return LCDC_OK;
     case LC_BOUND_TIMESTAMP:
         history->from = count_before(history, from->ts_us, exclusive);
-        return history->is_cut && count_before(history, from->ts_us, true) == 0 ? gone(history, from->text, err) : LCDC_OK;
+        return history->is_cut && count_before(history, from->ts_us, true) == 0 ? gone(history, from->text, err)
+                                                                                : LCDC_OK;
     case LC_BOUND_ID:
     case LC_BOUND_NAME:
         if (from->kind == LC_BOUND_NAME && !history->is_iceberg)
-            return lc_fail(err, LC_R_RANGE, "'%.200s' is neither a version nor a time; Delta tables have no tags", from->text);
+            return lc_fail(err, LC_R_RANGE, "'%.200s' is neither a version nor a time; Delta tables have no tags",
+                           from->text);
         LC_TRY(bound_id(server, from, &id, err));
         if (exclusive && !history->is_iceberg && history->is_cut && id == history->commits[0].id - 1) {
             history->from = 0;
@@ -343,7 +374,8 @@ static lcdc_status resolve_to(struct lc_spark_history *history, const lcdc_reque
         return LCDC_OK;
     }
     if (to->kind == LC_BOUND_NAME && !history->is_iceberg)
-        return lc_fail(err, LC_R_RANGE, "'%.200s' is neither a version nor a time; Delta tables have no tags", to->text);
+        return lc_fail(err, LC_R_RANGE, "'%.200s' is neither a version nor a time; Delta tables have no tags",
+                       to->text);
     if (to->kind == LC_BOUND_ID && !history->is_iceberg) {
         LC_TRY(place_of(history, to->id, false, &at, err));
         history->to = at + 1;
@@ -357,8 +389,10 @@ static lcdc_status check_order(const lcdc_request *request, bool is_iceberg, lcd
     const struct lc_bound *from = &request->from, *to = &request->to;
     if (request->branch && !is_iceberg)
         return lc_fail(err, LC_R_REQUEST_CONFLICT, "branch: Delta tables have no branches");
-    bool turned = !is_iceberg && !request->cursor && from->kind == LC_BOUND_ID && to->kind == LC_BOUND_ID && from->id > to->id;
-    return turned ? lc_fail(err, LC_R_RANGE, "the range ends (%s) before it begins (%s)", to->text, from->text) : LCDC_OK;
+    bool turned = !is_iceberg && !request->cursor && from->kind == LC_BOUND_ID && to->kind == LC_BOUND_ID &&
+                  from->id > to->id;
+    return turned ? lc_fail(err, LC_R_RANGE, "the range ends (%s) before it begins (%s)", to->text, from->text)
+                  : LCDC_OK;
 }
 
 lcdc_status lc_spark_history_read(struct lc_spark_server *server, bool is_iceberg, const lcdc_request *request,

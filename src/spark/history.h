@@ -14,9 +14,9 @@ struct lc_spark_commit {
     int64_t id, parent; /* parent: Iceberg; -1 none */
     int64_t ts_us;
     const char *operation;
-    bool remakes_ids;   /* Delta: rows that it only carries over get new ids */
-    int64_t rows;       /* that its changes are likely to be; -1 unknown */
-    int64_t bytes;      /* that they are likely to take as Arrow data; -1 unknown */
+    bool remakes_ids; /* Delta: rows that it only carries over get new ids */
+    int64_t rows;     /* that its changes are likely to be; -1 unknown */
+    int64_t bytes;    /* that they are likely to take as Arrow data; -1 unknown */
 };
 
 struct lc_spark_history {

@@ -18,27 +18,32 @@ static bool is_integer(const struct lc_field *field)
 }
 
 /* Op, commit and the third one, at the end. */
-static lcdc_status find_added(enum lc_sql_source source, const struct lc_field *result, struct lc_spark_layout *out, size_t *n_data,
-                              lcdc_error **err)
+static lcdc_status find_added(enum lc_sql_source source, const struct lc_field *result, struct lc_spark_layout *out,
+                              size_t *n_data, lcdc_error **err)
 {
     size_t n = result->n_children;
     bool is_view = source == LC_SQL_VIEW;
-    const char *second = is_view ? "_change_ordinal" : "_commit_version", *third = is_view ? "_commit_snapshot_id" : "_commit_timestamp";
-    if (n < 3 || !is_named(result, n - 3, lc_sql_op_column) || !is_named(result, n - 2, second) || !is_named(result, n - 1, third))
-        return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server's change rows end with column '%.100s'; expected %s, %s and %s at the end",
+    const char *second = is_view ? "_change_ordinal" : "_commit_version",
+               *third = is_view ? "_commit_snapshot_id" : "_commit_timestamp";
+    if (n < 3 || !is_named(result, n - 3, lc_sql_op_column) || !is_named(result, n - 2, second) ||
+        !is_named(result, n - 1, third))
+        return lc_fail(err, LC_R_SPARK_PROTOCOL,
+                       "the server's change rows end with column '%.100s'; expected %s, %s and %s at the end",
                        n ? result->children[n - 1].name : "", lc_sql_op_column, second, third);
     out->op = (int)n - 3;
     out->commit = (int)n - (is_view ? 1 : 2);
     out->ts = is_view ? LC_NO_COLUMN : (int)n - 1;
     *n_data = n - 3;
     const struct lc_field *commit = &result->children[out->commit];
-    if (result->children[out->op].type.kind != LC_TYPE_STRING || (!is_integer(commit) && commit->type.kind != LC_TYPE_STRING))
-        return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server's change rows have %s or %s of another type than expected", lc_sql_op_column,
-                       commit->name);
+    if (result->children[out->op].type.kind != LC_TYPE_STRING ||
+        (!is_integer(commit) && commit->type.kind != LC_TYPE_STRING))
+        return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server's change rows have %s or %s of another type than expected",
+                       lc_sql_op_column, commit->name);
     return LCDC_OK;
 }
 
-static lcdc_status find_image(const struct lc_field *result, size_t n_data, const char *name, size_t *out, lcdc_error **err)
+static lcdc_status find_image(const struct lc_field *result, size_t n_data, const char *name, size_t *out,
+                              lcdc_error **err)
 {
     size_t found = 0;
     for (size_t i = 0; i < n_data; i++)
@@ -48,13 +53,19 @@ static lcdc_status find_image(const struct lc_field *result, size_t n_data, cons
         }
     if (found == 1)
         return LCDC_OK;
-    return lc_fail(err, LC_R_TYPE_MISMATCH, "the server's change rows have %s column '%.200s' of the table", found ? "more than one" : "no", name);
+    return lc_fail(err, LC_R_TYPE_MISMATCH, "the server's change rows have %s column '%.200s' of the table",
+                   found ? "more than one" : "no", name);
 }
 
-lcdc_status lc_spark_layout_find(enum lc_sql_source source, const struct lc_field *result, const struct lc_field *images, size_t n_table,
-                                 struct lc_arena *arena, struct lc_spark_layout *out, lcdc_error **err)
+lcdc_status lc_spark_layout_find(enum lc_sql_source source, const struct lc_field *result,
+                                 const struct lc_field *images, size_t n_table, struct lc_arena *arena,
+                                 struct lc_spark_layout *out, lcdc_error **err)
 {
-    struct lc_spark_layout layout = {.result = result, .images = images, .op = LC_NO_COLUMN, .commit = LC_NO_COLUMN, .ts = LC_NO_COLUMN,
+    struct lc_spark_layout layout = {.result = result,
+                                     .images = images,
+                                     .op = LC_NO_COLUMN,
+                                     .commit = LC_NO_COLUMN,
+                                     .ts = LC_NO_COLUMN,
                                      .metadata = LC_NO_COLUMN};
     size_t n_data = result->n_children;
     if (source != LC_SQL_STATE)
@@ -76,7 +87,8 @@ lcdc_status lc_spark_layout_find(enum lc_sql_source source, const struct lc_fiel
 /* ---- images ---- */
 
 /* The engine gives a column in the type that it has there; the images have it as it is at the end of the range. */
-static lcdc_status convert(const struct lc_field *from, const struct lc_field *to, struct ArrowArray *array, lcdc_error **err)
+static lcdc_status convert(const struct lc_field *from, const struct lc_field *to, struct ArrowArray *array,
+                           lcdc_error **err)
 {
     LC_ARRAY struct ArrowArray converted = {0};
     struct lc_field named = *from;
@@ -90,19 +102,22 @@ static lcdc_status convert(const struct lc_field *from, const struct lc_field *t
     return LCDC_OK;
 }
 
-lcdc_status lc_spark_layout_images(const struct lc_spark_layout *layout, struct ArrowArray *batch, struct ArrowArray *out, lcdc_error **err)
+lcdc_status lc_spark_layout_images(const struct lc_spark_layout *layout, struct ArrowArray *batch,
+                                   struct ArrowArray *out, lcdc_error **err)
 {
     LC_ARRAY struct ArrowArray images = {0};
     LC_TRY(lc_array_project(batch, layout->images->n_children, layout->columns, &images, err));
     for (size_t i = 0; i < layout->images->n_children; i++)
-        LC_TRY(convert(&layout->result->children[layout->columns[i]], &layout->images->children[i], images.children[i], err));
+        LC_TRY(convert(&layout->result->children[layout->columns[i]], &layout->images->children[i], images.children[i],
+                       err));
     lc_array_move(&images, out);
     return LCDC_OK;
 }
 
 /* ---- what the engine adds ---- */
 
-lcdc_status lc_spark_layout_op(const struct lc_spark_layout *layout, const struct ArrowArray *batch, int64_t row, lcdc_op *out, lcdc_error **err)
+lcdc_status lc_spark_layout_op(const struct lc_spark_layout *layout, const struct ArrowArray *batch, int64_t row,
+                               lcdc_op *out, lcdc_error **err)
 {
     if (layout->op == LC_NO_COLUMN) {
         *out = LCDC_OP_INSERT;
@@ -127,8 +142,8 @@ static bool integer_at(const struct lc_field *field, const struct ArrowArray *co
     return true;
 }
 
-lcdc_status lc_spark_layout_commit(const struct lc_spark_layout *layout, const struct ArrowArray *batch, int64_t row, int64_t *out,
-                                   lcdc_error **err)
+lcdc_status lc_spark_layout_commit(const struct lc_spark_layout *layout, const struct ArrowArray *batch, int64_t row,
+                                   int64_t *out, lcdc_error **err)
 {
     const struct lc_field *field = &layout->result->children[layout->commit];
     if (integer_at(field, batch->children[layout->commit], row, out))
@@ -145,7 +160,8 @@ bool lc_spark_layout_ts(const struct lc_spark_layout *layout, const struct Arrow
            integer_at(field, batch->children[layout->ts], row, out);
 }
 
-bool lc_spark_layout_row_id(const struct lc_spark_layout *layout, const struct ArrowArray *batch, int64_t row, int64_t *out)
+bool lc_spark_layout_row_id(const struct lc_spark_layout *layout, const struct ArrowArray *batch, int64_t row,
+                            int64_t *out)
 {
     if (layout->metadata == LC_NO_COLUMN)
         return false;

@@ -8,7 +8,8 @@ struct narrow {
     size_t *columns;
 };
 
-static lcdc_status narrow_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more, lcdc_error **err)
+static lcdc_status narrow_next(struct lc_change_stream *stream, struct lc_change_batch *out, bool *more,
+                               lcdc_error **err)
 {
     struct narrow *self = (struct narrow *)stream;
     LC_CHANGE_BATCH struct lc_change_batch batch = {0};
@@ -31,8 +32,8 @@ static void narrow_release(struct lc_change_stream *stream)
     lc_free(self);
 }
 
-lcdc_status lc_spark_narrow(struct lc_change_stream *take_below, const struct lc_field *whole, const struct lc_field *columns,
-                            struct lc_change_stream **out, lcdc_error **err)
+lcdc_status lc_spark_narrow(struct lc_change_stream *take_below, const struct lc_field *whole,
+                            const struct lc_field *columns, struct lc_change_stream **out, lcdc_error **err)
 {
     static const struct lc_change_stream_ops ops = {narrow_next, narrow_release};
     struct narrow *self = lc_calloc(1, sizeof(*self));

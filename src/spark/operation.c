@@ -11,9 +11,9 @@ struct lc_spark_operation {
     char id[37];
     char *sql;
     bool is_command;
-    struct lc_grpc_call *call;  /* the stream that is read now; NULL between streams */
-    bool is_begun;              /* the server was told of it */
-    bool is_reattached;         /* the stream is ReattachExecute's */
+    struct lc_grpc_call *call; /* the stream that is read now; NULL between streams */
+    bool is_begun;             /* the server was told of it */
+    bool is_reattached;        /* the stream is ReattachExecute's */
     bool is_complete, has_failed;
     char *last_response;        /* where to go on; NULL: nothing was seen yet */
     int failures;               /* streams that ended without bringing anything, in a row */
@@ -26,7 +26,8 @@ struct lc_spark_operation {
 
 /* ---- opening streams ---- */
 
-static lcdc_status open_call(struct lc_spark_operation *self, const char *method, const ProtobufCMessage *request, lcdc_error **err)
+static lcdc_status open_call(struct lc_spark_operation *self, const char *method, const ProtobufCMessage *request,
+                             lcdc_error **err)
 {
     LC_BUF struct lc_buf packed = {0};
     LC_TRY(lc_wire_pack(request, &packed, err));
@@ -53,15 +54,18 @@ static lcdc_status execute(struct lc_spark_operation *self, lcdc_error **err)
         plan.command = &command;
     else
         plan.root = &relation;
-    Lc__Spark__ReattachOptions reattach = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__reattach_options__descriptor), .has_reattachable = true,
-                                           .reattachable = true};
-    Lc__Spark__ResultChunkingOptions chunking = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__result_chunking_options__descriptor),
-                                                 .has_allow_arrow_batch_chunking = true, .allow_arrow_batch_chunking = true,
-                                                 .has_preferred_arrow_chunk_size = true, .preferred_arrow_chunk_size = CHUNK_BYTES};
-    Lc__Spark__ExecutePlanRequest__RequestOption first = LC__SPARK__EXECUTE_PLAN_REQUEST__REQUEST_OPTION__INIT, second = first;
+    Lc__Spark__ReattachOptions reattach = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__reattach_options__descriptor),
+                                           .has_reattachable = true, .reattachable = true};
+    Lc__Spark__ResultChunkingOptions chunking = {
+        PROTOBUF_C_MESSAGE_INIT(&lc__spark__result_chunking_options__descriptor),
+        .has_allow_arrow_batch_chunking = true, .allow_arrow_batch_chunking = true,
+        .has_preferred_arrow_chunk_size = true, .preferred_arrow_chunk_size = CHUNK_BYTES};
+    Lc__Spark__ExecutePlanRequest__RequestOption first = LC__SPARK__EXECUTE_PLAN_REQUEST__REQUEST_OPTION__INIT,
+                                                 second = first;
     first.request_option_case = LC__SPARK__EXECUTE_PLAN_REQUEST__REQUEST_OPTION__REQUEST_OPTION_REATTACH_OPTIONS;
     first.reattach_options = &reattach;
-    second.request_option_case = LC__SPARK__EXECUTE_PLAN_REQUEST__REQUEST_OPTION__REQUEST_OPTION_RESULT_CHUNKING_OPTIONS;
+    second
+        .request_option_case = LC__SPARK__EXECUTE_PLAN_REQUEST__REQUEST_OPTION__REQUEST_OPTION_RESULT_CHUNKING_OPTIONS;
     second.result_chunking_options = &chunking;
     Lc__Spark__ExecutePlanRequest__RequestOption *options[] = {&first, &second};
     Lc__Spark__ExecutePlanRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__execute_plan_request__descriptor),
@@ -80,13 +84,14 @@ static lcdc_status execute(struct lc_spark_operation *self, lcdc_error **err)
 static lcdc_status reattach(struct lc_spark_operation *self, lcdc_error **err)
 {
     struct lc_spark_session *session = self->session;
-    Lc__Spark__ReattachExecuteRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__reattach_execute_request__descriptor),
-                                                 .session_id = session->id,
-                                                 .client_observed_server_side_session_id = session->server_id,
-                                                 .user_context = &session->user,
-                                                 .operation_id = self->id,
-                                                 .client_type = (char *)(uintptr_t)session->client_type,
-                                                 .last_response_id = self->last_response};
+    Lc__Spark__ReattachExecuteRequest request = {
+        PROTOBUF_C_MESSAGE_INIT(&lc__spark__reattach_execute_request__descriptor),
+        .session_id = session->id,
+        .client_observed_server_side_session_id = session->server_id,
+        .user_context = &session->user,
+        .operation_id = self->id,
+        .client_type = (char *)(uintptr_t)session->client_type,
+        .last_response_id = self->last_response};
     self->is_reattached = true;
     return open_call(self, "ReattachExecute", &request.base, err);
 }
@@ -95,10 +100,12 @@ static lcdc_status reattach(struct lc_spark_operation *self, lcdc_error **err)
 
 static lcdc_status bad(struct lc_spark_operation *self, const char *what, lcdc_error **err)
 {
-    return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server's result is not in order after %" PRId64 " rows: %s", self->rows, what);
+    return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server's result is not in order after %" PRId64 " rows: %s",
+                   self->rows, what);
 }
 
-static lcdc_status check_place(struct lc_spark_operation *self, const Lc__Spark__ExecutePlanResponse__ArrowBatch *batch, lcdc_error **err)
+static lcdc_status check_place(struct lc_spark_operation *self, const Lc__Spark__ExecutePlanResponse__ArrowBatch *batch,
+                               lcdc_error **err)
 {
     if (batch->row_count < 0 || batch->row_count > INT64_MAX - self->rows) /* 0 is not sent, and reads as 0 */
         return bad(self, "a batch has a row count that none can have", err);
@@ -109,7 +116,8 @@ static lcdc_status check_place(struct lc_spark_operation *self, const Lc__Spark_
     return LCDC_OK;
 }
 
-static lcdc_status join_chunk(struct lc_spark_operation *self, const Lc__Spark__ExecutePlanResponse__ArrowBatch *batch, lcdc_error **err)
+static lcdc_status join_chunk(struct lc_spark_operation *self, const Lc__Spark__ExecutePlanResponse__ArrowBatch *batch,
+                              lcdc_error **err)
 {
     int64_t index = batch->has_chunk_index ? batch->chunk_index : 0;
     if (self->n_chunks == 0) {
@@ -124,7 +132,8 @@ static lcdc_status join_chunk(struct lc_spark_operation *self, const Lc__Spark__
         return bad(self, index > self->chunk ? "a part of a batch is missing" : "a part of a batch came twice", err);
     lc_buf_append(&self->joined, batch->data.data, batch->has_data ? batch->data.len : 0);
     if (self->joined.failed)
-        return self->joined.n + batch->data.len > MAX_BATCH_BYTES ? bad(self, "a batch has more than 1 GiB", err) : lc_fail_oom(err);
+        return self->joined.n + batch->data.len > MAX_BATCH_BYTES ? bad(self, "a batch has more than 1 GiB", err)
+                                                                  : lc_fail_oom(err);
     self->chunk++;
     return LCDC_OK;
 }
@@ -136,7 +145,8 @@ static lcdc_status take_batch(struct lc_spark_operation *self, const Lc__Spark__
     LC_TRY(check_place(self, batch, err));
     if (self->n_chunks && !in_parts)
         return bad(self, "a whole batch came in the middle of another one", err);
-    *out = (struct lc_spark_batch){{(const char *)batch->data.data, batch->has_data ? batch->data.len : 0}, batch->row_count};
+    *out = (struct lc_spark_batch){{(const char *)batch->data.data, batch->has_data ? batch->data.len : 0},
+                                   batch->row_count};
     *ready = !in_parts;
     if (in_parts) {
         LC_TRY(join_chunk(self, batch, err));
@@ -163,8 +173,8 @@ static lcdc_status remember(struct lc_spark_operation *self, const char *respons
     return LCDC_OK;
 }
 
-static lcdc_status take_response(struct lc_spark_operation *self, struct lc_str message, struct lc_spark_batch *out, bool *ready,
-                                 lcdc_error **err)
+static lcdc_status take_response(struct lc_spark_operation *self, struct lc_str message, struct lc_spark_batch *out,
+                                 bool *ready, lcdc_error **err)
 {
     lc_wire_free(lc_steal(self->response));
     LC_TRY(lc_wire_unpack(&lc__spark__execute_plan_response__descriptor, message, &self->response, err));
@@ -188,7 +198,8 @@ static lcdc_status take_response(struct lc_spark_operation *self, struct lc_str 
 static bool is_unknown_there(const struct lc_spark_operation *self, const struct lc_spark_fault *fault)
 {
     return self->is_reattached && !self->last_response &&
-           (lc_spark_fault_is(fault, "INVALID_HANDLE.OPERATION_NOT_FOUND") || lc_spark_fault_is(fault, "INVALID_HANDLE.SESSION_NOT_FOUND"));
+           (lc_spark_fault_is(fault, "INVALID_HANDLE.OPERATION_NOT_FOUND") ||
+            lc_spark_fault_is(fault, "INVALID_HANDLE.SESSION_NOT_FOUND"));
 }
 
 static lcdc_status on_end(struct lc_spark_operation *self, lcdc_error **err)
@@ -212,7 +223,8 @@ static lcdc_status on_end(struct lc_spark_operation *self, lcdc_error **err)
     return reattach(self, err);
 }
 
-lcdc_status lc_spark_operation_next(struct lc_spark_operation *self, struct lc_spark_batch *out, bool *more, lcdc_error **err)
+lcdc_status lc_spark_operation_next(struct lc_spark_operation *self, struct lc_spark_batch *out, bool *more,
+                                    lcdc_error **err)
 {
     bool ready = false;
     *more = false;
@@ -231,7 +243,8 @@ lcdc_status lc_spark_operation_next(struct lc_spark_operation *self, struct lc_s
 
 /* ---- life ---- */
 
-static lcdc_status start(struct lc_spark_session *session, const char *sql, bool is_command, struct lc_spark_operation **out, lcdc_error **err)
+static lcdc_status start(struct lc_spark_session *session, const char *sql, bool is_command,
+                         struct lc_spark_operation **out, lcdc_error **err)
 {
     LC_CLEANUP(lc_spark_operation_freep) struct lc_spark_operation *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
@@ -246,7 +259,8 @@ static lcdc_status start(struct lc_spark_session *session, const char *sql, bool
     return LCDC_OK;
 }
 
-lcdc_status lc_spark_query(struct lc_spark_session *session, const char *sql, struct lc_spark_operation **out, lcdc_error **err)
+lcdc_status lc_spark_query(struct lc_spark_session *session, const char *sql, struct lc_spark_operation **out,
+                           lcdc_error **err)
 {
     return start(session, sql, false, out, err);
 }

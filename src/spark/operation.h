@@ -19,9 +19,11 @@ struct lc_spark_batch {
 };
 
 /** Begins a query; nothing is waited for yet. */
-lcdc_status lc_spark_query(struct lc_spark_session *session, const char *sql, struct lc_spark_operation **out, lcdc_error **err);
+lcdc_status lc_spark_query(struct lc_spark_session *session, const char *sql, struct lc_spark_operation **out,
+                           lcdc_error **err);
 /** The next batch; *more false after the last, when the result is known to be whole. */
-lcdc_status lc_spark_operation_next(struct lc_spark_operation *operation, struct lc_spark_batch *out, bool *more, lcdc_error **err);
+lcdc_status lc_spark_operation_next(struct lc_spark_operation *operation, struct lc_spark_batch *out, bool *more,
+                                    lcdc_error **err);
 void lc_spark_operation_free(struct lc_spark_operation *operation);
 LC_DEFINE_CLEANUP(struct lc_spark_operation *, lc_spark_operation_free)
 

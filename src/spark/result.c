@@ -30,7 +30,8 @@ static lcdc_status see_schema(struct lc_spark_result *result, const struct Arrow
     return LCDC_OK;
 }
 
-static lcdc_status see_batch(void *context, const struct ArrowSchema *schema, struct ArrowArray *batch, lcdc_error **err)
+static lcdc_status see_batch(void *context, const struct ArrowSchema *schema, struct ArrowArray *batch,
+                             lcdc_error **err)
 {
     struct message *message = context;
     struct lc_spark_result *result = message->result;
@@ -39,7 +40,8 @@ static lcdc_status see_batch(void *context, const struct ArrowSchema *schema, st
     if (batch->offset != 0)
         return lc_fail(err, LC_R_INTERNAL, "an Arrow batch begins at offset %" PRId64, batch->offset);
     if (result->n_waiting == MAX_BATCHES)
-        return lc_fail(err, LC_R_SPARK_PROTOCOL, "a message of the server holds more than %d batches", (int)MAX_BATCHES);
+        return lc_fail(err, LC_R_SPARK_PROTOCOL, "a message of the server holds more than %d batches",
+                       (int)MAX_BATCHES);
     struct ArrowArray *waiting = lc_realloc(result->waiting, result->n_waiting + 1, sizeof(*waiting));
     LC_TRY_ALLOC(waiting);
     result->waiting = waiting;
@@ -65,8 +67,8 @@ static lcdc_status read_message(struct lc_spark_result *result, bool *more, lcdc
         return LCDC_OK;
     LC_TRY(lc_ipc_read(batch.ipc.p ? batch.ipc.p : "", batch.ipc.n, see_batch, &message, err));
     if (message.rows != batch.rows)
-        return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server announced a batch of %" PRId64 " rows and sent %" PRId64, batch.rows,
-                       message.rows);
+        return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server announced a batch of %" PRId64 " rows and sent %" PRId64,
+                       batch.rows, message.rows);
     return LCDC_OK;
 }
 
@@ -82,7 +84,8 @@ lcdc_status lc_spark_result_next(struct lc_spark_result *result, struct ArrowArr
     return LCDC_OK;
 }
 
-lcdc_status lc_spark_result_open(struct lc_spark_session *session, const char *sql, struct lc_spark_result **out, lcdc_error **err)
+lcdc_status lc_spark_result_open(struct lc_spark_session *session, const char *sql, struct lc_spark_result **out,
+                                 lcdc_error **err)
 {
     LC_CLEANUP(lc_spark_result_freep) struct lc_spark_result *result = lc_calloc(1, sizeof(*result));
     LC_TRY_ALLOC(result);
@@ -102,7 +105,8 @@ void lc_spark_result_free(struct lc_spark_result *result)
     lc_free(result);
 }
 
-lcdc_status lc_spark_each_row(struct lc_spark_session *session, const char *sql, lc_spark_row_fn visit, void *context, lcdc_error **err)
+lcdc_status lc_spark_each_row(struct lc_spark_session *session, const char *sql, lc_spark_row_fn visit, void *context,
+                              lcdc_error **err)
 {
     LC_CLEANUP(lc_spark_result_freep) struct lc_spark_result *result = NULL;
     LC_TRY(lc_spark_result_open(session, sql, &result, err));
@@ -122,18 +126,21 @@ lcdc_status lc_spark_each_row(struct lc_spark_session *session, const char *sql,
 
 /* ---- values ---- */
 
-static const struct ArrowArray *find(const struct lc_field *columns, const struct ArrowArray *batch, const char *name, int64_t row,
-                                     const struct lc_field **field)
+static const struct ArrowArray *find(const struct lc_field *columns, const struct ArrowArray *batch, const char *name,
+                                     int64_t row, const struct lc_field **field)
 {
     for (size_t i = 0; i < columns->n_children; i++)
         if (strcmp(columns->children[i].name, name) == 0) {
             *field = &columns->children[i];
-            return lc_array_is_null(batch->children[i], row) || columns->children[i].type.kind == LC_TYPE_NULL ? NULL : batch->children[i];
+            return lc_array_is_null(batch->children[i], row) || columns->children[i].type.kind == LC_TYPE_NULL
+                       ? NULL
+                       : batch->children[i];
         }
     return NULL;
 }
 
-bool lc_spark_get_int(const struct lc_field *columns, const struct ArrowArray *batch, const char *name, int64_t row, int64_t *out)
+bool lc_spark_get_int(const struct lc_field *columns, const struct ArrowArray *batch, const char *name, int64_t row,
+                      int64_t *out)
 {
     const struct lc_field *field = NULL;
     const struct ArrowArray *column = find(columns, batch, name, row, &field);
@@ -157,7 +164,8 @@ bool lc_spark_get_int(const struct lc_field *columns, const struct ArrowArray *b
     }
 }
 
-bool lc_spark_get_str(const struct lc_field *columns, const struct ArrowArray *batch, const char *name, int64_t row, struct lc_str *out)
+bool lc_spark_get_str(const struct lc_field *columns, const struct ArrowArray *batch, const char *name, int64_t row,
+                      struct lc_str *out)
 {
     const struct lc_field *field = NULL;
     const struct ArrowArray *column = find(columns, batch, name, row, &field);
@@ -167,8 +175,8 @@ bool lc_spark_get_str(const struct lc_field *columns, const struct ArrowArray *b
     return true;
 }
 
-bool lc_spark_get_entry(const struct lc_field *columns, const struct ArrowArray *batch, const char *name, int64_t row, const char *key,
-                        struct lc_str *out)
+bool lc_spark_get_entry(const struct lc_field *columns, const struct ArrowArray *batch, const char *name, int64_t row,
+                        const char *key, struct lc_str *out)
 {
     const struct lc_field *field = NULL;
     const struct ArrowArray *column = find(columns, batch, name, row, &field);

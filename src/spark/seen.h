@@ -13,7 +13,7 @@ struct lc_seen {
     struct lc_hash *hashes; /* the first n_known are sorted and may come again */
     uint32_t *taken;        /* at the first of equal known ones: how many of them came again */
     size_t n, n_known;
-    bool is_full;           /* more than LC_SEEN_MAX: they were not kept */
+    bool is_full; /* more than LC_SEEN_MAX: they were not kept */
 };
 
 void lc_seen_done(struct lc_seen *seen);

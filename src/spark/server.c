@@ -43,7 +43,8 @@ static bool version_has_changes(const char *version)
 
 /* ---- where the files lie ---- */
 
-static lcdc_status see_detail(void *context, const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, lcdc_error **err)
+static lcdc_status see_detail(void *context, const struct lc_field *columns, const struct ArrowArray *batch,
+                              int64_t row, lcdc_error **err)
 {
     struct lc_spark_server *server = context;
     struct lc_str text;
@@ -59,12 +60,17 @@ static lcdc_status see_detail(void *context, const struct lc_field *columns, con
     return LCDC_OK;
 }
 
-static lcdc_status see_description(void *context, const struct lc_field *columns, const struct ArrowArray *batch, int64_t row, lcdc_error **err)
+static lcdc_status see_description(void *context, const struct lc_field *columns, const struct ArrowArray *batch,
+                                   int64_t row, lcdc_error **err)
 {
     struct lc_spark_server *server = context;
     struct lc_str name, value;
-    if (lc_spark_get_str(columns, batch, "col_name", row, &name) && lc_spark_get_str(columns, batch, "data_type", row, &value) &&
-        lc_str_is(name, "Location")) { /* the last one: a column may have that name, and columns come first */
+    if (lc_spark_get_str(columns, batch, "col_name", row, &name) &&
+        lc_spark_get_str(columns, batch, "data_type", row, &value) && lc_str_is(name, "Location")) { /* the last one: a
+                                                                                                        column may have
+                                                                                                        that name, and
+                                                                                                        columns come
+                                                                                                        first */
         server->location = lc_arena_strndup(&server->arena, value.p, value.n);
         LC_TRY_ALLOC(server->location);
     }
@@ -106,7 +112,8 @@ static lcdc_status check_table(struct lc_spark_server *server, lcdc_error **err)
     lc_buf_printf(&sql, "SELECT * FROM %s", server->table);
     LC_TRY_BUF(&sql);
     lcdc_status status = lc_spark_analyze(server->session, sql.p, &problem);
-    if (status == LCDC_OK || lc_spark_is_refusal(status)) /* one that it cannot read may still be found and read by others */
+    if (status == LCDC_OK || lc_spark_is_refusal(status)) /* one that it cannot read may still be found and read by
+                                                             others */
         return LCDC_OK;
     if (err)
         *err = lc_steal(problem);
@@ -118,7 +125,8 @@ static lcdc_status server_new(const lcdc_request *request, struct lc_spark_serve
     LC_CLEANUP(server_freep) struct lc_spark_server *server = lc_calloc(1, sizeof(*server));
     LC_TRY_ALLOC(server);
     if (!request->name || !*request->name)
-        return lc_fail(err, LC_R_OPTION_VALUE, "name: a Spark server has many tables, say which with --table catalog.db.table");
+        return lc_fail(err, LC_R_OPTION_VALUE,
+                       "name: a Spark server has many tables, say which with --table catalog.db.table");
     LC_TRY(lc_sql_table(request->name, &server->arena, &server->table, err));
     LC_TRY(lc_spark_session_open(request, &server->session, err));
     LC_TRY(lc_spark_version(server->session, &server->version, err));

@@ -33,7 +33,8 @@ lcdc_status lc_spark_new_id(char out[37], lcdc_error **err)
 
 struct lc_http2_wait lc_spark_wait(const struct lc_spark_session *session)
 {
-    return (struct lc_http2_wait){.deadline_ms = lc_now_ms() + session->timeout_ms, .n_cancels = 2,
+    return (struct lc_http2_wait){.deadline_ms = lc_now_ms() + session->timeout_ms,
+                                  .n_cancels = 2,
                                   .cancels = {session->cancelled, session->source_cancelled}};
 }
 
@@ -42,7 +43,8 @@ static bool is_cancelled(const struct lc_spark_session *session)
     return (session->cancelled && *session->cancelled) || (session->source_cancelled && *session->source_cancelled);
 }
 
-lcdc_status lc_spark_back_off(const struct lc_spark_session *session, int tries, const struct lc_spark_fault *fault, lcdc_error **err)
+lcdc_status lc_spark_back_off(const struct lc_spark_session *session, int tries, const struct lc_spark_fault *fault,
+                              lcdc_error **err)
 {
     int64_t pause = 50;
     for (int i = 1; i < tries && pause < MAX_PAUSE_MS; i++)
@@ -57,7 +59,8 @@ lcdc_status lc_spark_back_off(const struct lc_spark_session *session, int tries,
     return is_cancelled(session) ? lc_fail(err, LC_R_CANCELLED, "the read was cancelled") : LCDC_OK;
 }
 
-lcdc_status lc_spark_check_ids(struct lc_spark_session *session, const char *session_id, const char *server_id, lcdc_error **err)
+lcdc_status lc_spark_check_ids(struct lc_spark_session *session, const char *session_id, const char *server_id,
+                               lcdc_error **err)
 {
     if (session_id && *session_id && strcmp(session_id, session->id) != 0)
         return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server sent an answer that belongs to another session");
@@ -88,7 +91,8 @@ static lcdc_status call_once(struct lc_spark_session *session, const struct call
     LC_CLEANUP(lc_grpc_closep) struct lc_grpc_call *grpc = NULL;
     LC_TRY(lc_wire_pack(call->request, &packed, err));
     int64_t left = call->wait->deadline_ms - lc_now_ms();
-    struct lc_grpc_request request = {.method = call->method, .message = {packed.p, packed.n}, .timeout_ms = left > 1 ? left : 1};
+    struct lc_grpc_request request = {
+        .method = call->method, .message = {packed.p, packed.n}, .timeout_ms = left > 1 ? left : 1};
     LC_TRY(lc_grpc_open(&session->grpc, &request, &grpc, err));
     session->is_begun = true;
     for (bool found = true; found;) {
@@ -135,7 +139,8 @@ static lcdc_status call_server(struct lc_spark_session *session, const char *met
 }
 
 /* One try, a short wait, no error: for the ways out and for what is good to have. */
-static void call_quickly(struct lc_spark_session *session, const char *method, const ProtobufCMessage *request, struct lc_buf *reply)
+static void call_quickly(struct lc_spark_session *session, const char *method, const ProtobufCMessage *request,
+                         struct lc_buf *reply)
 {
     LC_CLEANUP(lc_grpc_end_done) struct lc_grpc_end end = {0};
     struct lc_http2_wait wait = {.deadline_ms = lc_now_ms() + (session->is_lost ? LEAVE_LOST_MS : LEAVE_MS)};
@@ -150,15 +155,17 @@ static void call_quickly(struct lc_spark_session *session, const char *method, c
 /* ---- errors ---- */
 
 #define COMMON(session)                                                                                                \
-    .session_id = (session)->id, .user_context = &(session)->user, .client_type = (char *)(uintptr_t)(session)->client_type
+    .session_id = (session)->id, .user_context = &(session)->user,                                                     \
+    .client_type = (char *)(uintptr_t)(session)->client_type
 
 static lcdc_status raise(struct lc_spark_session *session, struct lc_spark_fault *fault, lcdc_error **err)
 {
     LC_BUF struct lc_buf reply = {0};
     LC_ARENA struct lc_arena arena = {0};
     if (fault->error_id) {
-        Lc__Spark__FetchErrorDetailsRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__fetch_error_details_request__descriptor),
-                                                       COMMON(session), .error_id = (char *)(uintptr_t)fault->error_id};
+        Lc__Spark__FetchErrorDetailsRequest request = {
+            PROTOBUF_C_MESSAGE_INIT(&lc__spark__fetch_error_details_request__descriptor), COMMON(session),
+            .error_id = (char *)(uintptr_t)fault->error_id};
         call_quickly(session, "FetchErrorDetails", &request.base, &reply);
         if (reply.n)
             LC_TRY(lc_spark_fault_complete((struct lc_str){reply.p, reply.n}, &arena, fault, err));
@@ -181,10 +188,11 @@ lcdc_status lc_spark_version(struct lc_spark_session *session, const char **out,
 {
     LC_WIRE ProtobufCMessage *message = NULL;
     Lc__Spark__AnalyzePlanRequest__SparkVersion version = LC__SPARK__ANALYZE_PLAN_REQUEST__SPARK_VERSION__INIT;
-    Lc__Spark__AnalyzePlanRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__analyze_plan_request__descriptor), COMMON(session),
-                                             .analyze_case = LC__SPARK__ANALYZE_PLAN_REQUEST__ANALYZE_SPARK_VERSION,
-                                             .spark_version = &version};
-    LC_TRY(call_server(session, "AnalyzePlan", &request.base, &lc__spark__analyze_plan_response__descriptor, &message, err));
+    Lc__Spark__AnalyzePlanRequest request = {
+        PROTOBUF_C_MESSAGE_INIT(&lc__spark__analyze_plan_request__descriptor), COMMON(session),
+        .analyze_case = LC__SPARK__ANALYZE_PLAN_REQUEST__ANALYZE_SPARK_VERSION, .spark_version = &version};
+    LC_TRY(call_server(session, "AnalyzePlan", &request.base, &lc__spark__analyze_plan_response__descriptor, &message,
+                       err));
     const Lc__Spark__AnalyzePlanResponse *reply = (const Lc__Spark__AnalyzePlanResponse *)message;
     LC_TRY(lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err));
     if (reply->result_case != LC__SPARK__ANALYZE_PLAN_RESPONSE__RESULT_SPARK_VERSION || !reply->spark_version->version)
@@ -207,9 +215,11 @@ lcdc_status lc_spark_analyze(struct lc_spark_session *session, const char *sql, 
     plan.op_type_case = LC__SPARK__PLAN__OP_TYPE_ROOT;
     plan.root = &relation;
     schema.plan = &plan;
-    Lc__Spark__AnalyzePlanRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__analyze_plan_request__descriptor), COMMON(session),
-                                             .analyze_case = LC__SPARK__ANALYZE_PLAN_REQUEST__ANALYZE_SCHEMA, .schema = &schema};
-    LC_TRY(call_server(session, "AnalyzePlan", &request.base, &lc__spark__analyze_plan_response__descriptor, &message, err));
+    Lc__Spark__AnalyzePlanRequest request = {
+        PROTOBUF_C_MESSAGE_INIT(&lc__spark__analyze_plan_request__descriptor), COMMON(session),
+        .analyze_case = LC__SPARK__ANALYZE_PLAN_REQUEST__ANALYZE_SCHEMA, .schema = &schema};
+    LC_TRY(call_server(session, "AnalyzePlan", &request.base, &lc__spark__analyze_plan_response__descriptor, &message,
+                       err));
     const Lc__Spark__AnalyzePlanResponse *reply = (const Lc__Spark__AnalyzePlanResponse *)message;
     return lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err);
 }
@@ -217,8 +227,8 @@ lcdc_status lc_spark_analyze(struct lc_spark_session *session, const char *sql, 
 lcdc_status lc_spark_set_config(struct lc_spark_session *session, const char *key, const char *value, lcdc_error **err)
 {
     LC_WIRE ProtobufCMessage *message = NULL;
-    Lc__Spark__KeyValue pair = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__key_value__descriptor), .key = (char *)(uintptr_t)key,
-                                .value = (char *)(uintptr_t)value};
+    Lc__Spark__KeyValue pair = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__key_value__descriptor),
+                                .key = (char *)(uintptr_t)key, .value = (char *)(uintptr_t)value};
     Lc__Spark__KeyValue *pairs[] = {&pair};
     Lc__Spark__ConfigRequest__Set set = LC__SPARK__CONFIG_REQUEST__SET__INIT;
     Lc__Spark__ConfigRequest__Operation operation = LC__SPARK__CONFIG_REQUEST__OPERATION__INIT;
@@ -226,8 +236,8 @@ lcdc_status lc_spark_set_config(struct lc_spark_session *session, const char *ke
     set.pairs = pairs;
     operation.op_type_case = LC__SPARK__CONFIG_REQUEST__OPERATION__OP_TYPE_SET;
     operation.set = &set;
-    Lc__Spark__ConfigRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__config_request__descriptor), COMMON(session),
-                                        .operation = &operation};
+    Lc__Spark__ConfigRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__config_request__descriptor),
+                                        COMMON(session), .operation = &operation};
     LC_TRY(call_server(session, "Config", &request.base, &lc__spark__config_response__descriptor, &message, err));
     const Lc__Spark__ConfigResponse *reply = (const Lc__Spark__ConfigResponse *)message;
     return lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err);
@@ -238,16 +248,18 @@ lcdc_status lc_spark_set_config(struct lc_spark_session *session, const char *ke
 void lc_spark_leave(struct lc_spark_session *session, const char *operation_id, bool is_running)
 {
     LC_BUF struct lc_buf reply = {0}, reply2 = {0};
-    Lc__Spark__InterruptRequest interrupt = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__interrupt_request__descriptor), COMMON(session),
-                                             .has_interrupt_type = true,
-                                             .interrupt_type = LC__SPARK__INTERRUPT_REQUEST__INTERRUPT_TYPE__INTERRUPT_TYPE_OPERATION_ID,
-                                             .interrupt_case = LC__SPARK__INTERRUPT_REQUEST__INTERRUPT_OPERATION_ID,
-                                             .operation_id = (char *)(uintptr_t)operation_id};
+    Lc__Spark__InterruptRequest interrupt = {
+        PROTOBUF_C_MESSAGE_INIT(&lc__spark__interrupt_request__descriptor),
+        COMMON(session),
+        .has_interrupt_type = true,
+        .interrupt_type = LC__SPARK__INTERRUPT_REQUEST__INTERRUPT_TYPE__INTERRUPT_TYPE_OPERATION_ID,
+        .interrupt_case = LC__SPARK__INTERRUPT_REQUEST__INTERRUPT_OPERATION_ID,
+        .operation_id = (char *)(uintptr_t)operation_id};
     Lc__Spark__ReleaseExecuteRequest__ReleaseAll all = LC__SPARK__RELEASE_EXECUTE_REQUEST__RELEASE_ALL__INIT;
-    Lc__Spark__ReleaseExecuteRequest release = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__release_execute_request__descriptor), COMMON(session),
-                                                .operation_id = (char *)(uintptr_t)operation_id,
-                                                .release_case = LC__SPARK__RELEASE_EXECUTE_REQUEST__RELEASE_RELEASE_ALL,
-                                                .release_all = &all};
+    Lc__Spark__ReleaseExecuteRequest release = {
+        PROTOBUF_C_MESSAGE_INIT(&lc__spark__release_execute_request__descriptor), COMMON(session),
+        .operation_id = (char *)(uintptr_t)operation_id,
+        .release_case = LC__SPARK__RELEASE_EXECUTE_REQUEST__RELEASE_RELEASE_ALL, .release_all = &all};
     if (is_running)
         call_quickly(session, "Interrupt", &interrupt.base, &reply);
     call_quickly(session, "ReleaseExecute", &release.base, &reply2);
@@ -259,7 +271,8 @@ void lc_spark_session_free(struct lc_spark_session *session)
     if (!session)
         return;
     if (session->is_own && session->is_begun) {
-        Lc__Spark__ReleaseSessionRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__release_session_request__descriptor), COMMON(session)};
+        Lc__Spark__ReleaseSessionRequest request = {
+            PROTOBUF_C_MESSAGE_INIT(&lc__spark__release_session_request__descriptor), COMMON(session)};
         call_quickly(session, "ReleaseSession", &request.base, &reply);
     }
     lc_http2_free(session->grpc.http2);
@@ -271,7 +284,8 @@ lcdc_status lc_spark_session_open(const lcdc_request *request, struct lc_spark_s
 {
     LC_CLEANUP(lc_spark_session_freep) struct lc_spark_session *session = lc_calloc(1, sizeof(*session));
     LC_TRY_ALLOC(session);
-    LC_TRY(lc_spark_url_parse(request->table, secure_getenv("SPARK_CONNECT_AUTHENTICATE_TOKEN"), &session->arena, &session->url, err));
+    LC_TRY(lc_spark_url_parse(request->table, secure_getenv("SPARK_CONNECT_AUTHENTICATE_TOKEN"), &session->arena,
+                              &session->url, err));
     LC_TRY(lc_spark_new_id(session->id, err));
     session->is_own = !session->url.session_id;
     if (session->url.session_id)

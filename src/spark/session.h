@@ -36,10 +36,13 @@ lcdc_status lc_spark_new_id(char out[37], lcdc_error **err);
 
 /** How long a wait that begins now may last. */
 struct lc_http2_wait lc_spark_wait(const struct lc_spark_session *session);
-/** The pause before try number `tries` (from 1), or the one the server asked for; LC_R_CANCELLED when it is cut short. */
-lcdc_status lc_spark_back_off(const struct lc_spark_session *session, int tries, const struct lc_spark_fault *fault, lcdc_error **err);
+/** The pause before try number `tries` (from 1), or the one the server asked for; LC_R_CANCELLED when it is cut short.
+ */
+lcdc_status lc_spark_back_off(const struct lc_spark_session *session, int tries, const struct lc_spark_fault *fault,
+                              lcdc_error **err);
 /** Holds what a reply says of its session against ours. */
-lcdc_status lc_spark_check_ids(struct lc_spark_session *session, const char *session_id, const char *server_id, lcdc_error **err);
+lcdc_status lc_spark_check_ids(struct lc_spark_session *session, const char *session_id, const char *server_id,
+                               lcdc_error **err);
 /** Makes the error of a call that ended badly, with its full text fetched. */
 lcdc_status lc_spark_fail(struct lc_spark_session *session, const struct lc_grpc_end *end, lcdc_error **err);
 

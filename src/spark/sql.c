@@ -66,7 +66,8 @@ lcdc_status lc_sql_table(const char *name, struct lc_arena *arena, const char **
         lc_buf_char(&quoted, *at++);
     }
     if (!is_good)
-        return lc_fail(err, LC_R_OPTION_VALUE, "name: found '%.200s', expected catalog.db.table, odd parts in backticks", name);
+        return lc_fail(err, LC_R_OPTION_VALUE,
+                       "name: found '%.200s', expected catalog.db.table, odd parts in backticks", name);
     LC_TRY_BUF(&quoted);
     *out = lc_arena_strndup(arena, quoted.p, quoted.n);
     LC_TRY_ALLOC(*out);
@@ -109,7 +110,8 @@ static void print_list(const struct lc_sql_query *query, struct lc_buf *out)
     if (query->row_ids)
         lc_buf_text(out, ", `_metadata`");
     lc_buf_printf(out, ", `%s`", lc_sql_op_column);
-    lc_buf_text(out, query->source == LC_SQL_VIEW ? ", `_change_ordinal`, `_commit_snapshot_id`" : ", `_commit_version`, `_commit_timestamp`");
+    lc_buf_text(out, query->source == LC_SQL_VIEW ? ", `_change_ordinal`, `_commit_snapshot_id`"
+                                                  : ", `_commit_version`, `_commit_timestamp`");
 }
 
 static void print_from(const struct lc_sql_query *query, struct lc_buf *out)
@@ -117,8 +119,8 @@ static void print_from(const struct lc_sql_query *query, struct lc_buf *out)
     lc_buf_text(out, " FROM ");
     switch (query->source) {
     case LC_SQL_NATIVE:
-        lc_buf_printf(out, "%s CHANGES FROM VERSION %" PRId64 " TO VERSION %" PRId64 " WITH (computeUpdates = 'true')", query->table,
-                      query->from, query->to);
+        lc_buf_printf(out, "%s CHANGES FROM VERSION %" PRId64 " TO VERSION %" PRId64 " WITH (computeUpdates = 'true')",
+                      query->table, query->from, query->to);
         return;
     case LC_SQL_CDF:
         lc_buf_text(out, "table_changes(");
@@ -200,7 +202,8 @@ void lc_sql_query_print(const struct lc_sql_query *query, struct lc_buf *out)
     print_where(query, out);
     if (query->source == LC_SQL_STATE || query->side != LC_SIDE_BOTH)
         return;
-    lc_buf_printf(out, " ORDER BY `%s`, CASE WHEN ", query->source == LC_SQL_VIEW ? "_change_ordinal" : "_commit_version");
+    lc_buf_printf(out, " ORDER BY `%s`, CASE WHEN ",
+                  query->source == LC_SQL_VIEW ? "_change_ordinal" : "_commit_version");
     print_old_words(query, out);
     lc_buf_text(out, " THEN 0 ELSE 1 END");
 }

@@ -12,10 +12,12 @@
 void lc_sql_name(struct lc_buf *out, struct lc_str name);
 /** A text in single quotes. Appended. */
 void lc_sql_text(struct lc_buf *out, struct lc_str text);
-/** A table's name as people write it, catalog.db.`odd name`, as parts in backticks; LC_R_OPTION_VALUE for what is none. */
+/** A table's name as people write it, catalog.db.`odd name`, as parts in backticks; LC_R_OPTION_VALUE for what is none.
+ */
 lcdc_status lc_sql_table(const char *name, struct lc_arena *arena, const char **out, lcdc_error **err);
 
-/** Bytes of a quoted name's catalog with its dot: 0 when it has fewer than three parts, the catalog being the session's. */
+/** Bytes of a quoted name's catalog with its dot: 0 when it has fewer than three parts, the catalog being the
+ * session's. */
 size_t lc_sql_catalog_length(const char *table);
 
 enum lc_sql_source { LC_SQL_NATIVE, LC_SQL_CDF, LC_SQL_VIEW, LC_SQL_STATE };
@@ -24,14 +26,14 @@ enum lc_sql_side { LC_SIDE_BOTH, LC_SIDE_OLD, LC_SIDE_NEW };
 /** What one query reads: whole commits in order, or one side of one commit, perhaps in hash slices. */
 struct lc_sql_query {
     enum lc_sql_source source;
-    const char *table;             /* quoted; VIEW: the view's name, plain */
-    int64_t from, to;              /* versions, inclusive; STATE: `to` alone, -1 = as it is now */
+    const char *table;              /* quoted; VIEW: the view's name, plain */
+    int64_t from, to;               /* versions, inclusive; STATE: `to` alone, -1 = as it is now */
     const struct lc_field *columns; /* those to select; NULL = * */
-    const struct lc_expr *filter;  /* bound to `filter_columns`; NULL = none */
+    const struct lc_expr *filter;   /* bound to `filter_columns`; NULL = none */
     const struct lc_field *filter_columns;
-    bool row_ids;                  /* `_metadata` is selected too */
+    bool row_ids; /* `_metadata` is selected too */
     enum lc_sql_side side;
-    int64_t n_slices, slice;       /* 1, 0: all */
+    int64_t n_slices, slice; /* 1, 0: all */
     const struct lc_field *hash_columns;
 };
 

@@ -20,18 +20,20 @@ bool lc_is_uuid(struct lc_str text)
     return text.n == 36;
 }
 
+/* Nothing of the text is shown: before an '@' it may be a password. */
 static lcdc_status parse_port(struct lc_str text, int *out, lcdc_error **err)
 {
     int64_t port;
     if (!lc_parse_i64(text, &port) || port < 1 || port > 65535)
-        return lc_fail(err, LC_R_SPARK_URL, "the port is '%.*s'; expected a number from 1 to 65535", LC_STR_ARG(text));
+        return lc_fail(err, LC_R_SPARK_URL, "what follows the host's ':' is no port from 1 to 65535");
     *out = (int)port;
     return LCDC_OK;
 }
 
 static bool is_host_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
 }
 
 static lcdc_status parse_host(struct lc_str text, struct lc_arena *arena, struct lc_spark_url *out, lcdc_error **err)
@@ -42,7 +44,9 @@ static lcdc_status parse_host(struct lc_str text, struct lc_arena *arena, struct
         return lc_fail(err, LC_R_SPARK_URL, "the connection string names no host; expected sc://host:port/;key=value");
     for (size_t i = 0; i < host.n; i++)
         if (!is_host_char(host.p[i])) /* not shown: what is before an '@' may be a password */
-            return lc_fail(err, LC_R_SPARK_URL, "the host has a character at place %zu that none has; expected sc://host:port/;key=value", i + 1);
+            return lc_fail(err, LC_R_SPARK_URL,
+                           "the host has a character at place %zu that none has; expected sc://host:port/;key=value",
+                           i + 1);
     out->port = DEFAULT_PORT;
     if (colon)
         LC_TRY(parse_port((struct lc_str){colon + 1, text.n - host.n - 1}, &out->port, err));
@@ -54,8 +58,9 @@ static lcdc_status parse_host(struct lc_str text, struct lc_arena *arena, struct
 /* gRPC's and HTTP's own names would change what the request is; -bin values would need encoding. */
 static bool is_header_name(struct lc_str name)
 {
-    static const char *const taken[] = {"te", "content-type", "content-length", "host", "connection", "transfer-encoding",
-                                        "user-agent", "expect", "upgrade", "authorization"};
+    static const char *const taken[] = {"te",         "content-type",      "content-length", "host",
+                                        "connection", "transfer-encoding", "user-agent",     "expect",
+                                        "upgrade",    "authorization"};
     for (size_t i = 0; i < name.n; i++)
         if (!name.p[i] || !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", name.p[i]))
             return false;
@@ -79,11 +84,14 @@ static lcdc_status add_header(struct lc_str name, const char *value, struct lc_a
 {
     LC_BUF struct lc_buf text;
     if (!is_header_name(name))
-        return lc_fail(err, LC_R_SPARK_URL, "'%.*s' is no key of a connection string and cannot be a header either", LC_STR_ARG(name));
+        return lc_fail(err, LC_R_SPARK_URL, "'%.*s' is no key of a connection string and cannot be a header either",
+                       LC_STR_ARG(name));
     if (!is_header_value(value))
-        return lc_fail(err, LC_R_SPARK_URL, "the value of '%.*s' has characters that a header cannot carry", LC_STR_ARG(name));
+        return lc_fail(err, LC_R_SPARK_URL, "the value of '%.*s' has characters that a header cannot carry",
+                       LC_STR_ARG(name));
     if (out->n_headers == LC_SPARK_MAX_HEADERS)
-        return lc_fail(err, LC_R_SPARK_URL, "the connection string has more than %d headers", (int)LC_SPARK_MAX_HEADERS);
+        return lc_fail(err, LC_R_SPARK_URL, "the connection string has more than %d headers",
+                       (int)LC_SPARK_MAX_HEADERS);
     lc_buf_init(&text, MAX_URL * 2);
     lc_buf_append(&text, name.p, name.n);
     lc_buf_printf(&text, ": %s", value);
@@ -96,7 +104,8 @@ static lcdc_status add_header(struct lc_str name, const char *value, struct lc_a
     return LCDC_OK;
 }
 
-static lcdc_status set_known(struct lc_str key, const char *value, struct lc_spark_url *out, bool *is_known, lcdc_error **err)
+static lcdc_status set_known(struct lc_str key, const char *value, struct lc_spark_url *out, bool *is_known,
+                             lcdc_error **err)
 {
     *is_known = true;
     if (lc_str_is(key, "token")) {
@@ -109,11 +118,13 @@ static lcdc_status set_known(struct lc_str key, const char *value, struct lc_spa
         out->user_id = value;
     } else if (lc_str_is(key, "user_agent")) {
         if (strlen(value) > MAX_USER_AGENT || !is_header_value(value))
-            return lc_fail(err, LC_R_SPARK_URL, "user_agent has %zu bytes; expected at most %d, all of them printable", strlen(value), (int)MAX_USER_AGENT);
+            return lc_fail(err, LC_R_SPARK_URL, "user_agent has %zu bytes; expected at most %d, all of them printable",
+                           strlen(value), (int)MAX_USER_AGENT);
         out->user_agent = value;
     } else if (lc_str_is(key, "session_id")) {
         if (!lc_is_uuid(lc_str_of(value)))
-            return lc_fail(err, LC_R_SPARK_URL, "session_id is not a UUID such as 00112233-4455-6677-8899-aabbccddeeff");
+            return lc_fail(err, LC_R_SPARK_URL,
+                           "session_id is not a UUID such as 00112233-4455-6677-8899-aabbccddeeff");
         out->session_id = value;
     } else {
         *is_known = false;
@@ -151,16 +162,18 @@ static lcdc_status parse_pairs(struct lc_str text, struct lc_arena *arena, struc
     return LCDC_OK;
 }
 
-lcdc_status lc_spark_url_parse(const char *text, const char *env_token, struct lc_arena *arena, struct lc_spark_url *out,
-                               lcdc_error **err)
+lcdc_status lc_spark_url_parse(const char *text, const char *env_token, struct lc_arena *arena,
+                               struct lc_spark_url *out, lcdc_error **err)
 {
     struct lc_spark_url url = {.user_id = "", .user_agent = ""};
     if (!lc_spark_is_url(text) || strlen(text) > MAX_URL)
-        return lc_fail(err, LC_R_SPARK_URL, "a connection string begins with sc:// and has at most %d bytes", (int)MAX_URL);
+        return lc_fail(err, LC_R_SPARK_URL, "a connection string begins with sc:// and has at most %d bytes",
+                       (int)MAX_URL);
     struct lc_str host = {text + 5, strcspn(text + 5, "/;?#")};
     const char *rest = host.p + host.n;
     if (*rest && strcmp(rest, "/") != 0 && strncmp(rest, "/;", 2) != 0)
-        return lc_fail(err, LC_R_SPARK_URL, "after the host a connection string has nothing, or '/;' and key=value pairs");
+        return lc_fail(err, LC_R_SPARK_URL,
+                       "after the host a connection string has nothing, or '/;' and key=value pairs");
     LC_TRY(parse_host(host, arena, &url, err));
     if (strncmp(rest, "/;", 2) == 0)
         LC_TRY(parse_pairs(lc_str_of(rest + 2), arena, &url, err));

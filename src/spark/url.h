@@ -29,8 +29,8 @@ struct lc_spark_url {
 
 bool lc_spark_is_url(const char *table);
 /** `env_token` is the environment's, or NULL. Texts live in `arena`; no message repeats a value. */
-lcdc_status lc_spark_url_parse(const char *text, const char *env_token, struct lc_arena *arena, struct lc_spark_url *out,
-                               lcdc_error **err);
+lcdc_status lc_spark_url_parse(const char *text, const char *env_token, struct lc_arena *arena,
+                               struct lc_spark_url *out, lcdc_error **err);
 /** 8-4-4-4-12 hex digits. */
 bool lc_is_uuid(struct lc_str text);
 

@@ -35,14 +35,15 @@ lcdc_status lc_wire_pack(const ProtobufCMessage *message, struct lc_buf *out, lc
     return LCDC_OK;
 }
 
-lcdc_status lc_wire_unpack(const ProtobufCMessageDescriptor *type, struct lc_str bytes, ProtobufCMessage **out, lcdc_error **err)
+lcdc_status lc_wire_unpack(const ProtobufCMessageDescriptor *type, struct lc_str bytes, ProtobufCMessage **out,
+                           lcdc_error **err)
 {
     struct budget budget = {.left = bytes.n * MOST_FOLD + FREE_OF_CHARGE};
     ProtobufCAllocator allocator = {budget_alloc, budget_free, &budget};
     ProtobufCMessage *message = protobuf_c_message_unpack(type, &allocator, bytes.n, (const uint8_t *)bytes.p);
     if (!message)
-        return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server sent %zu bytes that are no %s%s", bytes.n, type->short_name,
-                       budget.is_spent ? " of a sensible make" : "");
+        return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server sent %zu bytes that are no %s%s", bytes.n,
+                       type->short_name, budget.is_spent ? " of a sensible make" : "");
     *out = message;
     return LCDC_OK;
 }

@@ -13,7 +13,8 @@
 /** The packed message, in a buffer that is initialised here. */
 lcdc_status lc_wire_pack(const ProtobufCMessage *message, struct lc_buf *out, lcdc_error **err);
 /** LC_R_SPARK_PROTOCOL for what is no such message, or one that unpacks to many times its size. */
-lcdc_status lc_wire_unpack(const ProtobufCMessageDescriptor *type, struct lc_str bytes, ProtobufCMessage **out, lcdc_error **err);
+lcdc_status lc_wire_unpack(const ProtobufCMessageDescriptor *type, struct lc_str bytes, ProtobufCMessage **out,
+                           lcdc_error **err);
 void lc_wire_free(ProtobufCMessage *message);
 LC_DEFINE_CLEANUP(ProtobufCMessage *, lc_wire_free)
 #define LC_WIRE LC_CLEANUP(lc_wire_freep)

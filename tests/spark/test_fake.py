@@ -393,7 +393,8 @@ def wide_rows_come_in_chunks(fakes):
 def memory_stays_small(fakes):
     """A slow reader of two gigabytes for some seconds, then a signal."""
     words = [LAKECDC, "changes", fakes.url("big"), "--table", TABLE, "--from", "1", "--to", "1", "--via", "spark_native"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=4"}  # not ours
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env) as process:
         end = time.monotonic() + 6
         while time.monotonic() < end:
             process.stdout.read(1 << 20)
