@@ -155,8 +155,7 @@ static lcdc_status parse_pairs(struct lc_str text, struct lc_arena *arena, struc
     while (text.n) {
         const char *end = memchr(text.p, ';', text.n);
         size_t n = end ? (size_t)(end - text.p) : text.n;
-        if (n)
-            LC_TRY(parse_pair((struct lc_str){text.p, n}, arena, out, err));
+        LC_TRY(parse_pair((struct lc_str){text.p, n}, arena, out, err));
         text = (struct lc_str){text.p + n + (end != NULL), text.n - n - (end != NULL)};
     }
     return LCDC_OK;

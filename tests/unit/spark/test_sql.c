@@ -115,7 +115,7 @@ static void columns_filters_and_slices(void **state)
     LC_BUF struct lc_buf out;
     lc_buf_init(&out, 10000);
     lc_sql_query_print(&query, &out);
-    assert_non_null(strstr(out.p, " WHERE ((`it``s` = 'a"));
+    assert_non_null(strstr(out.p, " WHERE (`it``s` = CAST(X'612762' AS STRING)"));
     assert_non_null(strstr(out.p, ") AND NOT `_change_type` IN ('delete', 'update_preimage') AND "
                                   "pmod(xxhash64(`id`, `it``s`), 4) = 2"));
     assert_null(strstr(out.p, "ORDER BY"));
