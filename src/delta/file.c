@@ -117,6 +117,8 @@ static bool stat_value(const struct json_t *json, const struct lc_field *leaf, b
     if (leaf->type.kind == LC_TYPE_DECIMAL)
         return decimal_bound(number, leaf->type, upper, out);
     out->f = number;
+    if (leaf->type.kind == LC_TYPE_FLOAT) /* the text is the shortest that names the float, not its value */
+        out->f = nextafterf((float)number, upper ? INFINITY : -INFINITY);
     return leaf->type.kind == LC_TYPE_FLOAT || leaf->type.kind == LC_TYPE_DOUBLE;
 }
 

@@ -33,10 +33,16 @@ static lcdc_status time_of(struct times *times, int64_t version, int64_t *ts_us,
 }
 
 /* The first version with a time >= ts (or > ts); last + 1 when there is none. Times rise with versions on either side
-   of the switch, and a time at or after the switch can only belong to its far side. */
+   of the switch to in-commit times, but not across it (the files of a copied log are younger than what they tell): a
+   time at or after the switch belongs to its far side. */
 static lcdc_status first_at(struct times *times, int64_t ts_us, bool after, int64_t *out, lcdc_error **err)
 {
-    int64_t low = times->first, high = times->last + 1;
+    int64_t low = times->first, high = times->last + 1, switched;
+    int64_t in_commit_from = lc_delta_in_commit_ts_from(&times->latest.states[0].metadata);
+    if (low < in_commit_from && in_commit_from < high) {
+        LC_TRY(time_of(times, in_commit_from, &switched, err));
+        *(ts_us >= switched ? &low : &high) = in_commit_from;
+    }
     while (low < high) {
         int64_t middle = low + (high - low) / 2, ts;
         LC_TRY(time_of(times, middle, &ts, err));

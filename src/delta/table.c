@@ -150,15 +150,20 @@ const struct lc_delta_state *lc_delta_timeline_at(const struct lc_delta_timeline
 
 /* ---- time ---- */
 
-bool lc_delta_has_in_commit_ts(const struct lc_delta_metadata *metadata, int64_t version)
+int64_t lc_delta_in_commit_ts_from(const struct lc_delta_metadata *metadata)
 {
     int64_t enabled_at;
     if (!lc_delta_is_true(metadata, "delta.enableInCommitTimestamps"))
-        return false;
+        return INT64_MAX;
     /* the property is written only when older commits without such times exist */
     if (!lc_parse_i64(lc_delta_configuration(metadata, "delta.inCommitTimestampEnablementVersion"), &enabled_at))
-        return true;
-    return version >= enabled_at;
+        return 0;
+    return enabled_at;
+}
+
+bool lc_delta_has_in_commit_ts(const struct lc_delta_metadata *metadata, int64_t version)
+{
+    return version >= lc_delta_in_commit_ts_from(metadata);
 }
 
 lcdc_status lc_delta_commit_time(struct lc_delta_log *log, const struct lc_delta_state *state, int64_t version,

@@ -37,6 +37,8 @@ const struct lc_delta_state *lc_delta_timeline_at(const struct lc_delta_timeline
 lcdc_status lc_delta_commit_time(struct lc_delta_log *log, const struct lc_delta_state *state, int64_t version,
                                  int64_t *ts_ms, bool *has_ts, lcdc_error **err);
 
+/** The version from which on commits carry their time themselves; INT64_MAX when they do not. */
+int64_t lc_delta_in_commit_ts_from(const struct lc_delta_metadata *metadata);
 /** True when in-commit timestamps hold for a version under these properties. */
 bool lc_delta_has_in_commit_ts(const struct lc_delta_metadata *metadata, int64_t version);
 
