@@ -3,8 +3,8 @@
  * carried.c - rows that a rewrite only carried over.
  *
  * In the batches that say so (remakes_ids) a delete and an insert of one commit with equal content are one row that did
- * not change: they cancel, one for one. Deletes come first in a commit, so an insert that no delete is like leaves at
- * once.
+ * not change: they cancel, one for one. Deletes come first in a commit; once one is held every insert waits too, since
+ * it may be the new image of a row whose old one is held.
  */
 #include "core/stage.h"
 
@@ -21,8 +21,10 @@ static lcdc_status look(struct lc_stage *stage, struct lc_change_batch *batch, c
     for (int64_t i = 0; i < batch->n; i++) {
         bool is_old = lc_is_before((uint8_t)lc_change_op(batch, i));
         LC_TRY(lc_group_find(&stage->pairs.map, content[i], is_old, &groups[i], err));
-        if (groups[i] == LC_NO_GROUP)
+        if (groups[i] == LC_NO_GROUP) {
+            hold[i] = stage->pairs.map.n > 0;
             continue;
+        }
         struct lc_pair_group *group = &stage->pairs.map.groups[groups[i]];
         hold[i] = 1;
         if (is_old)

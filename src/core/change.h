@@ -23,7 +23,7 @@ struct lc_change_batch {
     int64_t ts_us;
     bool has_snapshot, has_ts;
     bool ends_commit;
-    bool remakes_ids;          /* the commit gave its rows new ids: equal old and new rows did not change */
+    bool remakes_ids; /* the commit gave its rows new ids: equal old and new rows did not change */
 };
 
 void lc_change_batch_done(struct lc_change_batch *batch);

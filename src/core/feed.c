@@ -45,7 +45,8 @@ static lcdc_status start(lcdc_feed *feed, lcdc_error **err)
     return LCDC_OK;
 }
 
-/* A failure before the first batch is answered by the next backend, where the verdict allows; see design of the seam. */
+/* A failure before the first batch is answered by the next backend, where the verdict allows; see design of the seam.
+ */
 static lcdc_status start_somewhere(lcdc_feed *feed, lcdc_error **err)
 {
     for (;;) {

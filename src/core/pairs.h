@@ -116,7 +116,8 @@ struct lc_stage_spec {
 lcdc_status lc_stage_label(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
                            struct lc_change_stream **out, lcdc_error **err);
 /** Deletes and inserts of equal content in one commit leave no trace, in batches that say remakes_ids. */
-lcdc_status lc_stage_carried(struct lc_change_stream *take_below, const struct lc_stage_spec *spec, struct lc_change_stream **out, lcdc_error **err);
+lcdc_status lc_stage_carried(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
+                             struct lc_change_stream **out, lcdc_error **err);
 /** Update pairs of one commit whose images are equal leave no trace. */
 lcdc_status lc_stage_drop_noop(struct lc_change_stream *take_below, const struct lc_stage_spec *spec,
                                struct lc_change_stream **out, lcdc_error **err);

@@ -77,8 +77,10 @@ static lcdc_status verify_once(lcdc_source *source, const lcdc_request *request,
     return LCDC_OK;
 }
 
-/* Nothing of a sum has left before it is whole, so every failure that another backend may do better is answered by it. */
-static lcdc_status verify_somewhere(lcdc_source *source, const lcdc_request *request, lcdc_verify_result *out, lcdc_error **err)
+/* Nothing of a sum has left before it is whole, so every failure that another backend may do better is answered by it.
+ */
+static lcdc_status verify_somewhere(lcdc_source *source, const lcdc_request *request, lcdc_verify_result *out,
+                                    lcdc_error **err)
 {
     for (;;) {
         LC_ERROR lcdc_error *problem = NULL;
@@ -86,8 +88,10 @@ static lcdc_status verify_somewhere(lcdc_source *source, const lcdc_request *req
         if (status == LCDC_OK)
             return status;
         if (!lc_source_may_fall_back(source, request, status)) {
-            if (err)
+            if (err) {
+                lcdc_error_free(*err);
                 *err = lc_steal(problem);
+            }
             return status;
         }
         LC_TRY(lc_source_fall_back(source, lc_steal(problem), err));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/change_stream.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -37,7 +38,8 @@ static lcdc_status script_next(struct lc_change_stream *stream, struct lc_change
         made.ops = lc_alloc((size_t)made.n);
         LC_TRY_ALLOC(made.ops);
         for (int64_t i = 0; i < made.n; i++)
-            made.ops[i] = (uint8_t)(strchr(letters, batch->ops[i]) - letters);
+            made.ops[i] = (uint8_t)(strchr(letters, tolower((unsigned char)batch->ops[i])) - letters);
+        made.remakes_ids = isupper((unsigned char)batch->ops[0]);
         if (!json_rows(batch->rows, self->columns, 0, &made.images) || made.images.length != made.n)
             return lc_fail(err, LC_R_INTERNAL, "the script has other rows than ops: %s", batch->rows);
     }

@@ -8,8 +8,8 @@
 #include "core/change.h"
 
 /**
- * A batch: `ops` has a letter a row: i, d, b (update_before), a (update_after); "!" in its place is a failure
- * (LC_R_IO_FAILED). Rows as for json_rows().
+ * A batch: `ops` has a letter a row: i, d, b (update_before), a (update_after), capitals in a batch that remakes ids;
+ * "!" in its place is a failure (LC_R_IO_FAILED). Rows as for json_rows().
  */
 struct lc_script_batch {
     const char *ops, *rows;
