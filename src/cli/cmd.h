@@ -7,6 +7,7 @@
 #define LC_CLI_CMD_H
 
 #include <lakecdc/lakecdc.h>
+#include <lakecdc/sys/log.h>
 
 /* ---- commands ---- */
 
@@ -74,6 +75,9 @@ bool lc_cli_flag_at(const struct lc_cli_command *command, size_t i, struct lc_cl
 lcdc_status lc_cli_parse(const struct lc_cli_command *command, int argc, char **argv, struct lc_cli_options *out);
 
 /* ---- what a person is told (report.c) ---- */
+
+/** Remarks of the library on stderr: warnings, or what LAKECDC_LOG=debug|info|warn asks for; none when `quiet`. */
+void lc_cli_log_begin(bool quiet);
 
 /** `lakecdc: message (reason)` on stderr. Returns `status`. */
 lcdc_status lc_cli_fail(lcdc_status status, const char *reason, const char *format, ...)
@@ -143,6 +147,9 @@ void lc_cli_progress_clear(struct lc_cli_progress *progress);
 
 /** SIGINT and SIGTERM cancel `feed` until called again with NULL. */
 void lc_cli_interrupt_watch(lcdc_feed *feed);
+/** From here on a signal ends calls to a server in good order; NULL: it is over. Tables in files have nothing to undo.
+ */
+void lc_cli_interrupt_begin(lcdc_request *request);
 /** The signal that came, or 0. */
 int lc_cli_interrupt_signal(void);
 

@@ -6,9 +6,11 @@
  */
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "cli/cmd.h"
 
+static _Atomic(lcdc_request *) asked;
 static _Atomic(lcdc_feed *) watched;
 static volatile sig_atomic_t caught;
 
@@ -16,21 +18,37 @@ static void on_signal(int number)
 {
     lcdc_feed *feed = watched;
     caught = number;
+    lcdc_request_cancel(asked);
     if (feed)
         lcdc_feed_cancel(feed);
 }
 
-void lc_cli_interrupt_watch(lcdc_feed *feed)
+static void handle(void (*handler)(int))
 {
     struct sigaction action = {0};
-    action.sa_handler = feed ? on_signal : SIG_DFL;
+    action.sa_handler = handler;
     action.sa_flags = (int)SA_RESETHAND; /* the next one is not ours */
     (void)sigemptyset(&action.sa_mask);
-    watched = feed;
-    if (!feed && caught)
-        return; /* the process is on its way out */
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
+}
+
+void lc_cli_interrupt_begin(lcdc_request *request)
+{
+    const char *table = request ? lcdc_request_get(request, "table") : NULL;
+    asked = request;
+    if (table && strncmp(table, "sc://", 5) == 0)
+        handle(on_signal);
+}
+
+void lc_cli_interrupt_watch(lcdc_feed *feed)
+{
+    watched = feed;
+    if (caught) {
+        lcdc_feed_cancel(feed); /* one that came before there was a feed; the process is on its way out */
+        return;
+    }
+    handle(feed ? on_signal : SIG_DFL);
 }
 
 int lc_cli_interrupt_signal(void)

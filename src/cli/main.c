@@ -134,7 +134,12 @@ static int run_command(const struct lc_cli_command *command, int argc, char **ar
         options.word = command->name;
         status = lc_cmd_help(&options);
     } else if (status == LCDC_OK) {
+        lc_cli_log_begin(options.quiet);
+        lc_cli_interrupt_begin(options.request);
         status = command->run(&options);
+        lc_cli_interrupt_begin(NULL);
+        if (status == LCDC_CANCELLED && lc_cli_interrupt_signal())
+            status = 128 + lc_cli_interrupt_signal();
     }
     lcdc_request_free(options.request);
     return status;

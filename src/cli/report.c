@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cmd.h"
@@ -21,6 +22,26 @@ void lc_cli_print_clean(void *stream, const char *text)
             fputc(c < 0x20 || c == 0x7F ? ' ' : c, stream);
         }
     }
+}
+
+static void remark(void *context, lcdc_log_level level, const char *target, const char *message)
+{
+    (void)context;
+    fprintf(stderr, "lakecdc: %s: ", level == LCDC_LOG_WARN ? "warning" : target);
+    lc_cli_print_clean(stderr, message);
+    fputc('\n', stderr);
+}
+
+void lc_cli_log_begin(bool quiet)
+{
+    static const char *const words[] = {NULL, "debug", "info", "warn"};
+    const char *word = getenv("LAKECDC_LOG");
+    lcdc_log_level least = LCDC_LOG_WARN;
+    for (int level = LCDC_LOG_DEBUG; word && level <= LCDC_LOG_WARN; level++)
+        if (strcmp(word, words[level]) == 0)
+            least = (lcdc_log_level)level;
+    if (!quiet)
+        lcdc_log_set(remark, NULL, least);
 }
 
 lcdc_status lc_cli_fail(lcdc_status status, const char *reason, const char *format, ...)

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/log.h"
+
 const struct lc_backend *lc_source_backend(const lcdc_source *source)
 {
     return lc_backends[source->at];
@@ -220,8 +222,12 @@ static lcdc_status open_next(lcdc_source *source, lcdc_error **err)
         if (!candidate->usable)
             continue;
         lcdc_status status = backend->open(request_for(source, source->at), &source->handle, &problem);
-        if (status == LCDC_OK)
-            return settle_verdict(source, true, err);
+        if (status == LCDC_OK) {
+            LC_TRY(settle_verdict(source, true, err));
+            lc_log(source->verdict.fell_back ? LCDC_LOG_WARN : LCDC_LOG_INFO, "lakecdc.cdc", "%.*s: %s",
+                   LC_STR_ARG(shown(source->request->table)), source->verdict.reason);
+            return LCDC_OK;
+        }
         if (!backend->may_fall_back) {
             if (err) {
                 lcdc_error_free(*err);
@@ -265,10 +271,12 @@ lcdc_status lcdc_source_open(const lcdc_request *request, lcdc_source **out, lcd
     lcdc_status status = lc_request_dup(request, &source->request, err);
     if (status == LCDC_OK) {
         source->request->shared = &source->shared;
+        source->shared.cancelled = &request->cancelled;
         status = probe_all(source, err);
     }
     if (status == LCDC_OK)
         status = open_next(source, err);
+    source->shared.cancelled = NULL;
     if (status == LCDC_OK)
         *out = source;
     else

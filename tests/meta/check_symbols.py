@@ -28,6 +28,7 @@ ALLOWED = {
 # Variables that may change: object -> names, with what makes them safe.
 MUTABLE = {
     "alloc.c.o": {"fail_after", "asked"},  # the hook by which a test fails each allocation once
+    "log.c.o": {"hook"},  # the process's one log hook, set before threads start
     "row_hash.c.o": {"seed", "ready"},  # drawn once a process, atomic
     "str.c.o": {"made"},  # the C locale, made once, atomic
     "http.c.o": {"once", "is_ready"},  # libcurl's own set-up, once
