@@ -84,7 +84,7 @@ namespace
 
 constexpr int64_t kDefaultBatchRows = 8192;
 constexpr int64_t kDefaultMemory = INT64_C(128) << 20;
-constexpr int64_t kMemoryPerLeaf = INT64_C(2) << 20; /* a page and a dictionary, for tables with many columns */
+constexpr int64_t kMemoryPerLeaf = INT64_C(4) << 20; /* pages and a dictionary: less than that reads no column */
 constexpr int64_t kFooterMemory = INT64_C(256) << 20;
 constexpr int64_t kIpcMemory = INT64_C(1) << 30;
 constexpr int64_t kLocalWindow = INT64_C(64) << 10; /* bytes a column reads at once */
@@ -2720,12 +2720,14 @@ class Scan
             node.at = static_cast<int>(std::distance(nested.begin(), nested.find(node.at)));
     }
 
-    /* Half for what is being decoded, half for the batch that is being made of it. */
+    /* Half for the pages being decoded, or as many as there must be; half for the batch that is made of them. */
     void open_pools()
     {
-        int64_t leaves = static_cast<int64_t>(nested_leaves_.size() + columns_.size());
-        limit_ = request_.memory_limit > 0 ? request_.memory_limit : kDefaultMemory + kMemoryPerLeaf * leaves;
-        decode_.reset(new Pool(limit_ / 2));
+        auto is_flat = [](const Node &node) { return node.is_flat; };
+        int64_t leaves = static_cast<int64_t>(nested_leaves_.size()) +
+                         std::count_if(columns_.begin(), columns_.end(), is_flat);
+        limit_ = request_.memory_limit > 0 ? request_.memory_limit : kDefaultMemory;
+        decode_.reset(new Pool(std::max(limit_ / 2, kMemoryPerLeaf * leaves)));
         output_.reset(new Pool(limit_ / 2));
         int64_t window = is_remote(file_.path) ? kRemoteWindow : kLocalWindow;
         window = std::min(window, std::max(kLeastWindow, limit_ / 8 / std::max<int64_t>(leaves, 1)));
