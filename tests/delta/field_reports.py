@@ -530,6 +530,41 @@ def test_names_that_need_escaping(d):
     harness.same_rows(relative, rows_of(changes(d + "/per%20cent", "--from", 1, "--to", 2).table()))
 
 
+def test_ways_to_spell_the_root(d):
+    """The root is taken as it is written, with a scheme too: nothing in it is decoded."""
+    root = d + "/dir with %20 and ü/t"
+    os.makedirs(os.path.dirname(root))
+    t = table(root, DV, partition_by=["region"])
+    append(t, *range(6))
+    delete(t, 1, how="dv")
+    os.symlink(root, d + "/link")
+    for spelled in (root, root + "/", root + "//", "file://" + root, "file://" + root + "/", d + "/./dir with %20 and ü/../dir with %20 and ü/t", d + "/link", d + "/link/"):
+        check(t, root=spelled)
+    here = os.getcwd()
+    try:
+        os.chdir(os.path.dirname(root))
+        for spelled in ("t", "./t", "t/", "../dir with %20 and ü/t"):
+            check(t, root=spelled)
+    finally:
+        os.chdir(here)
+
+
+def test_odd_column_names(d):
+    names = ["id", "a.b", "two words", 'quo"te', "back`tick", "ünï", "select", "UPPER", "{}", "_metadata", "_row_id", "ts", "snapshot", "after"]
+    s = Struct(*[Field(n, "long") for n in names])
+    for n, props in enumerate([(FEED,), (TRACKED, DV), ()]):
+        t = table(f"{d}/{n}", *props, schema=copy.deepcopy(s), mapping="name")
+        with t.commit() as c:
+            c.append([{x: i * 100 + k for k, x in enumerate(names)} | {"id": i} for i in range(6)])
+        update(t, 1, 2, how="dv" if DV in props else "cow", **{"a.b": 7, "ts": None})
+        every_range(t)
+        check(t, columns=["a.b", "two words", "after", "ts"])
+        check(t, identity=["two words"], columns=["_metadata"])
+        for spelled, name in (('"two words"', "two words"), ("`a.b`", "a.b"), ('"quo""te"', 'quo"te'), ("`back``tick`", "back`tick"), ("ünï", "ünï"), ('"select"', "select"), ("snapshot", "snapshot")):
+            got = rows_of(changes(t.root, "--from", 1, "--to", 1, "--where", f"{spelled} > 300").table())
+            assert sorted(r[2]["id"] for r in got) == [r["id"] for r in t.rows(1) if r[name] > 300], spelled
+
+
 def test_partition_values_of_every_type(d):
     utc = dt.timezone.utc
     cases = {
