@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 
-.PHONY: all release dev deps deps-test demo check check-fast tsan fuzz coverage bench fmt lint install clean
+.PHONY: all release dev deps deps-test demo check check-fast tsan fuzz coverage bench bench-spark fmt lint install clean
 .NOTPARALLEL:
 
 all: release
@@ -54,6 +54,11 @@ coverage: deps-test
 
 bench: release deps-test
 	build/venv/bin/python bench/run.py
+
+# memory and first row of a 2 GB Spark result, beside PySpark
+bench-spark: release
+	scripts/spark_env.sh
+	LAKECDC=build/release/bin/lakecdc python3 bench/spark_memory.py
 
 fmt: deps-test
 	git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 -i

@@ -32,6 +32,13 @@ LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_request_set(lcdc_request *request, co
 /** The text an option was set to, its default when it was not, or NULL for no such key or no value. */
 LCDC_EXPORT const char *lcdc_request_get(const lcdc_request *request, const char *key);
 
+/**
+ * Ends a call that was given this request and is waiting for a server: it returns LCDC_CANCELLED once what the server
+ * holds has been released. Reads that have begun have lcdc_feed_cancel(). The one function of a request that any thread
+ * may call at any time while the request exists; async-signal-safe. A cancelled request stays so.
+ */
+LCDC_EXPORT void lcdc_request_cancel(lcdc_request *request);
+
 /** One row of the option table. */
 typedef struct lcdc_option {
     const char *key;     /**< "from_exclusive" */

@@ -74,8 +74,10 @@ lcdc_status lcdc_feed_open(lcdc_source *source, const lcdc_request *request, lcd
     LC_TRY_ALLOC(feed);
     feed->source = source;
     lcdc_status status = lc_request_dup(request, &feed->request, err);
+    source->shared.cancelled = &request->cancelled;
     if (status == LCDC_OK)
         status = start_somewhere(feed, err);
+    source->shared.cancelled = NULL;
     if (status == LCDC_OK)
         *out = feed;
     else

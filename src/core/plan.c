@@ -84,7 +84,9 @@ lcdc_status lcdc_plan_new(lcdc_source *source, const lcdc_request *request, lcdc
         return lc_fail(err, LC_R_OPTION_VALUE, "lcdc_plan_new: a source, a request and an output are needed");
     lcdc_plan *plan = lc_calloc(1, sizeof(*plan));
     LC_TRY_ALLOC(plan);
+    source->shared.cancelled = &request->cancelled;
     lcdc_status status = fill(plan, source, request, err);
+    source->shared.cancelled = NULL;
     if (status == LCDC_OK)
         *out = plan;
     else

@@ -28,6 +28,12 @@ const lcdc_option *lcdc_option_at(size_t i)
     return i < LC_OPT_COUNT ? &rows[i].option : NULL;
 }
 
+void lcdc_request_cancel(lcdc_request *request)
+{
+    if (request)
+        request->cancelled = 1;
+}
+
 static size_t find_row(const char *key)
 {
     size_t i = 0;

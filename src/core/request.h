@@ -34,6 +34,7 @@ enum lc_option_id {
 struct lc_shared {
     void *object;
     void (*release)(void *object);
+    const _Atomic int *cancelled; /* of the request whose call is in progress; NULL between calls */
 };
 
 struct lcdc_request {
@@ -45,6 +46,7 @@ struct lcdc_request {
     bool from_exclusive, to_exclusive, bootstrap, fold, net, drop_noop, pushdown;
     struct lc_list columns, identity, path_map;
     int64_t batch_rows, memory_limit, timeout;
+    _Atomic int cancelled;    /* by lcdc_request_cancel(); a copy begins anew */
     struct lc_shared *shared; /* in the request that a source keeps; NULL in any other */
 };
 

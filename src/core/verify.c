@@ -152,9 +152,12 @@ lcdc_status lcdc_verify(lcdc_source *source, const lcdc_request *request, lcdc_v
     LC_CLEANUP(lcdc_request_freep) lcdc_request *whole = NULL;
     lcdc_verify_result result = {0};
     LC_TRY(without_shape(request, &whole, err));
-    LC_TRY(verify_somewhere(source, whole, &result, err));
-    if (!result.holds)
-        LC_TRY(find_first_bad(source, whole, &result.first_bad_snapshot, err));
+    source->shared.cancelled = &request->cancelled;
+    lcdc_status status = verify_somewhere(source, whole, &result, err);
+    if (status == LCDC_OK && !result.holds)
+        status = find_first_bad(source, whole, &result.first_bad_snapshot, err);
+    source->shared.cancelled = NULL;
+    LC_TRY(status);
     *out = result;
     return LCDC_OK;
 }

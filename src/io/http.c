@@ -23,6 +23,12 @@ static void set_up(void)
     is_ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 
+bool lc_http_set_up(void)
+{
+    (void)pthread_once(&once, set_up);
+    return is_ready;
+}
+
 static void cleanup_easyp(CURL **curl)
 {
     curl_easy_cleanup(*curl);
@@ -154,10 +160,10 @@ lcdc_status lc_http(const struct lc_http_request *request, struct lc_http_respon
     long status = 0;
     char text[CURL_ERROR_SIZE] = "";
     LC_TRY(check_url(request->url, err));
-    (void)pthread_once(&once, set_up);
+    bool is_set_up = lc_http_set_up();
     LC_CLEANUP(free_slistp) struct curl_slist *headers = NULL;
     LC_CLEANUP(lc_http_response_done) struct lc_http_response response = {0};
-    LC_CLEANUP(cleanup_easyp) CURL *curl = is_ready ? curl_easy_init() : NULL;
+    LC_CLEANUP(cleanup_easyp) CURL *curl = is_set_up ? curl_easy_init() : NULL;
     LC_TRY_ALLOC(curl);
     lc_buf_init(&response.body, LC_HTTP_MAX_BODY);
     LC_TRY(make_headers(request, &headers, err));

@@ -36,4 +36,7 @@ void lc_http_response_done(struct lc_http_response *response);
  */
 lcdc_status lc_http(const struct lc_http_request *request, struct lc_http_response *out, lcdc_error **err);
 
+/** Sets libcurl up for the process, once; false when that did not work. Any thread. */
+bool lc_http_set_up(void);
+
 #endif

@@ -9,21 +9,12 @@
 #include "io/http2_stream.h"
 
 #include <curl/curl.h>
-#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
-#include "lakecdc/base.h"
+#include "io/http.h"
 
 enum { WINDOW = 256 << 10, MAX_HEADERS = 1 << 20, CONNECT_TIMEOUT_MS = 15000, LOOK_MS = 50 };
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool is_ready;
-
-static void set_up(void)
-{
-    is_ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-}
 
 struct lc_http2 {
     CURLM *multi;
@@ -51,10 +42,9 @@ int64_t lc_now_ms(void)
 
 lcdc_status lc_http2_new(struct lc_http2 **out, lcdc_error **err)
 {
-    (void)pthread_once(&once, set_up);
     LC_CLEANUP(lc_http2_freep) struct lc_http2 *http2 = lc_calloc(1, sizeof(*http2));
     LC_TRY_ALLOC(http2);
-    http2->multi = is_ready ? curl_multi_init() : NULL;
+    http2->multi = lc_http_set_up() ? curl_multi_init() : NULL;
     LC_TRY_ALLOC(http2->multi);
     *out = lc_steal(http2);
     return LCDC_OK;

@@ -139,11 +139,14 @@ static void drop_view(struct changes *self)
     lc_buf_printf(&sql, "DROP VIEW IF EXISTS `%s`", view);
     const _Atomic int *cancelled = session->cancelled;
     int64_t timeout_ms = session->timeout_ms;
+    const struct lc_shared *shared = session->shared;
     session->cancelled = NULL;
+    session->shared = NULL;
     session->timeout_ms = timeout_ms < LEAVE_MS ? timeout_ms : LEAVE_MS;
     if (!sql.failed && !session->is_lost)
         (void)lc_spark_command(session, sql.p, NULL);
     session->cancelled = cancelled;
+    session->shared = shared;
     session->timeout_ms = timeout_ms;
 }
 

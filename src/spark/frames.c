@@ -108,20 +108,29 @@ static bool decode_base64(struct lc_str text, struct lc_buf *out)
     return text.n % 4 != 1;
 }
 
+static lcdc_status fill_end(struct lc_grpc_end *end, const char *status, const char *message, const char *details,
+                            lcdc_error **err)
+{
+    int64_t code;
+    if (status)
+        end->code = lc_parse_i64(lc_str_of(status), &code) && code >= 0 && code <= 1000 ? (int)code : 2;
+    end->message = lc_percent_decode(lc_str_of(message ? message : ""));
+    LC_TRY_ALLOC(end->message);
+    lc_buf_init(&end->details, 1 << 20);
+    if (details && !decode_base64(lc_str_of(details), &end->details))
+        lc_buf_clear(&end->details);
+    LC_TRY_BUF(&end->details);
+    return LCDC_OK;
+}
+
 lcdc_status lc_grpc_end_parse(const char *status, const char *message, const char *details, struct lc_grpc_end *out,
                               lcdc_error **err)
 {
-    int64_t code;
-    LC_CLEANUP(lc_grpc_end_done) struct lc_grpc_end end = {.code = -1};
-    if (status)
-        end.code = lc_parse_i64(lc_str_of(status), &code) && code >= 0 && code <= 1000 ? (int)code : 2;
-    end.message = lc_percent_decode(lc_str_of(message ? message : ""));
-    LC_TRY_ALLOC(end.message);
-    lc_buf_init(&end.details, 1 << 20);
-    if (details && !decode_base64(lc_str_of(details), &end.details))
-        lc_buf_clear(&end.details);
-    LC_TRY_BUF(&end.details);
-    *out = end;
-    end = (struct lc_grpc_end){0};
-    return LCDC_OK;
+    struct lc_grpc_end end = {.code = -1};
+    lcdc_status filled = fill_end(&end, status, message, details, err);
+    if (filled == LCDC_OK)
+        *out = end;
+    else
+        lc_grpc_end_done(&end);
+    return filled;
 }

@@ -145,7 +145,8 @@ lcdc_status lc_spark_server_get(const lcdc_request *request, struct lc_spark_ser
     if (!shared->object) {
         struct lc_spark_server *server;
         LC_TRY(server_new(request, &server, err));
-        *shared = (struct lc_shared){server, server_free};
+        shared->object = server;
+        shared->release = server_free;
     }
     *out = shared->object;
     return LCDC_OK;

@@ -35,12 +35,13 @@ struct lc_http2_wait lc_spark_wait(const struct lc_spark_session *session)
 {
     return (struct lc_http2_wait){.deadline_ms = lc_now_ms() + session->timeout_ms,
                                   .n_cancels = 2,
-                                  .cancels = {session->cancelled, session->source_cancelled}};
+                                  .cancels = {session->cancelled, session->shared ? session->shared->cancelled : NULL}};
 }
 
 static bool is_cancelled(const struct lc_spark_session *session)
 {
-    return (session->cancelled && *session->cancelled) || (session->source_cancelled && *session->source_cancelled);
+    return (session->cancelled && *session->cancelled) ||
+           (session->shared && session->shared->cancelled && *session->shared->cancelled);
 }
 
 lcdc_status lc_spark_back_off(const struct lc_spark_session *session, int tries, const struct lc_spark_fault *fault,
@@ -221,7 +222,7 @@ lcdc_status lc_spark_analyze(struct lc_spark_session *session, const char *sql, 
     LC_TRY(call_server(session, "AnalyzePlan", &request.base, &lc__spark__analyze_plan_response__descriptor, &message,
                        err));
     const Lc__Spark__AnalyzePlanResponse *reply = (const Lc__Spark__AnalyzePlanResponse *)message;
-    return lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err);
+    return reply ? lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err) : LCDC_OK;
 }
 
 lcdc_status lc_spark_set_config(struct lc_spark_session *session, const char *key, const char *value, lcdc_error **err)
@@ -295,6 +296,7 @@ lcdc_status lc_spark_session_open(const lcdc_request *request, struct lc_spark_s
     session->user.user_name = session->user.user_id;
     session->client_type = *session->url.user_agent ? session->url.user_agent : "lakecdc/" LCDC_VERSION;
     session->timeout_ms = request->timeout * 1000;
+    session->shared = request->shared;
     const char *ca_file = request->ca_file ? lc_arena_strdup(&session->arena, request->ca_file) : NULL;
     session->grpc = (struct lc_grpc){.url = &session->url, .ca_file = ca_file};
     LC_TRY(lc_http2_new(&session->grpc.http2, err));

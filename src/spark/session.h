@@ -24,7 +24,8 @@ struct lc_spark_session {
     Lc__Spark__UserContext user;
     const char *client_type;
     int64_t timeout_ms;
-    const _Atomic int *cancelled, *source_cancelled; /* of the read in progress, of everything; either may be NULL */
+    const _Atomic int *cancelled;   /* of the read in progress; may be NULL */
+    const struct lc_shared *shared; /* whose call in progress may be cancelled too */
 };
 
 lcdc_status lc_spark_session_open(const lcdc_request *request, struct lc_spark_session **out, lcdc_error **err);
