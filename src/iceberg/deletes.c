@@ -667,6 +667,8 @@ lcdc_status lc_iceberg_rows_changed(struct lc_iceberg_deletes *deletes, enum lc_
     LC_TRY(vector_url(deletes, applies.vector[other], arena, &set, err));
     if (applies.same_keys) { /* keys hit the same rows on both sides: only positions changed */
         LC_TRY(set_load(deletes, alive, true, data, arena, &set, err));
+        if (applies.vector[other])
+            set.rows = applies.vector[other]->record_count; /* at most */
         if (applies.keys[alive])
             LC_TRY(set_filter(deletes, ALIVE, alive, data, arena, &set, err));
     } else {
