@@ -185,6 +185,13 @@ lcdc_status lc_spark_fail(struct lc_spark_session *session, const struct lc_grpc
 
 /* ---- the calls ---- */
 
+static lcdc_status ask(struct lc_spark_session *session, const char *method, const ProtobufCMessage *request,
+                       const ProtobufCMessageDescriptor *type, ProtobufCMessage **out, lcdc_error **err)
+{
+    LC_TRY(call_server(session, method, request, type, out, err));
+    return *out ? LCDC_OK : lc_fail(err, LC_R_INTERNAL, "%s: a good reply with nothing in it", method);
+}
+
 lcdc_status lc_spark_version(struct lc_spark_session *session, const char **out, lcdc_error **err)
 {
     LC_WIRE ProtobufCMessage *message = NULL;
@@ -192,8 +199,7 @@ lcdc_status lc_spark_version(struct lc_spark_session *session, const char **out,
     Lc__Spark__AnalyzePlanRequest request = {
         PROTOBUF_C_MESSAGE_INIT(&lc__spark__analyze_plan_request__descriptor), COMMON(session),
         .analyze_case = LC__SPARK__ANALYZE_PLAN_REQUEST__ANALYZE_SPARK_VERSION, .spark_version = &version};
-    LC_TRY(call_server(session, "AnalyzePlan", &request.base, &lc__spark__analyze_plan_response__descriptor, &message,
-                       err));
+    LC_TRY(ask(session, "AnalyzePlan", &request.base, &lc__spark__analyze_plan_response__descriptor, &message, err));
     const Lc__Spark__AnalyzePlanResponse *reply = (const Lc__Spark__AnalyzePlanResponse *)message;
     LC_TRY(lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err));
     if (reply->result_case != LC__SPARK__ANALYZE_PLAN_RESPONSE__RESULT_SPARK_VERSION || !reply->spark_version->version)
@@ -219,10 +225,9 @@ lcdc_status lc_spark_analyze(struct lc_spark_session *session, const char *sql, 
     Lc__Spark__AnalyzePlanRequest request = {
         PROTOBUF_C_MESSAGE_INIT(&lc__spark__analyze_plan_request__descriptor), COMMON(session),
         .analyze_case = LC__SPARK__ANALYZE_PLAN_REQUEST__ANALYZE_SCHEMA, .schema = &schema};
-    LC_TRY(call_server(session, "AnalyzePlan", &request.base, &lc__spark__analyze_plan_response__descriptor, &message,
-                       err));
+    LC_TRY(ask(session, "AnalyzePlan", &request.base, &lc__spark__analyze_plan_response__descriptor, &message, err));
     const Lc__Spark__AnalyzePlanResponse *reply = (const Lc__Spark__AnalyzePlanResponse *)message;
-    return reply ? lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err) : LCDC_OK;
+    return lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err);
 }
 
 lcdc_status lc_spark_set_config(struct lc_spark_session *session, const char *key, const char *value, lcdc_error **err)
@@ -239,7 +244,7 @@ lcdc_status lc_spark_set_config(struct lc_spark_session *session, const char *ke
     operation.set = &set;
     Lc__Spark__ConfigRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__config_request__descriptor),
                                         COMMON(session), .operation = &operation};
-    LC_TRY(call_server(session, "Config", &request.base, &lc__spark__config_response__descriptor, &message, err));
+    LC_TRY(ask(session, "Config", &request.base, &lc__spark__config_response__descriptor, &message, err));
     const Lc__Spark__ConfigResponse *reply = (const Lc__Spark__ConfigResponse *)message;
     return lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err);
 }
