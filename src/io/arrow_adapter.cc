@@ -1960,16 +1960,14 @@ lc_i128 decimal_of(const uint8_t *bytes, int64_t n, const std::string &column)
     return static_cast<lc_i128>(value);
 }
 
-/* Julian day and nanoseconds of the day as microseconds since 1970, rounded down as Spark does. */
-int64_t micros_of(const pq::Int96 &value, const std::string &column)
+/* Julian day and nanoseconds of the day as microseconds since 1970, in Spark's arithmetic, which wraps both ways. */
+int64_t micros_of(const pq::Int96 &value)
 {
-    uint64_t nanos;
+    int64_t nanos;
     memcpy(&nanos, value.value.data(), sizeof(nanos));
-    int64_t days = static_cast<int64_t>(value.value[2]) - 2440588, out;
-    if (nanos > INT64_MAX || __builtin_mul_overflow(days, kMicrosPerDay, &out) ||
-        __builtin_add_overflow(out, static_cast<int64_t>(nanos / 1000), &out))
-        fail(LC_R_PARQUET_BAD, "column %s holds a timestamp that is out of range", column.c_str());
-    return out;
+    int64_t days = int64_t{static_cast<int32_t>(value.value[2])} - 2440588;
+    return static_cast<int64_t>(static_cast<uint64_t>(days) * static_cast<uint64_t>(kMicrosPerDay) +
+                                static_cast<uint64_t>(nanos / 1000));
 }
 
 template <class D> class TypedColumn final : public FlatColumn
@@ -2103,7 +2101,7 @@ template <class D> class TypedColumn final : public FlatColumn
             spread(
                 in, k, present,
                 [&](int64_t row, const pq::Int96 &value) {
-                    values_->mutable_data_as<int64_t>()[row] = micros_of(value, name_);
+                    values_->mutable_data_as<int64_t>()[row] = micros_of(value);
                 },
                 [&](int64_t row) { values_->mutable_data_as<int64_t>()[row] = 0; });
         else if (is_decimal_)
@@ -2267,10 +2265,10 @@ class NestedColumns
         return out;
     }
 
-    void finish()
+    void finish(int64_t step)
     {
         while (row_ < rows_)
-            pull(std::min(kDefaultBatchRows, rows_ - row_));
+            pull(std::min(step, rows_ - row_));
         for (const auto &[column, count] : counts_)
             count->must_be_complete(metadata_.schema()->Column(column)->path()->ToDotString());
     }
@@ -2869,7 +2867,7 @@ class Scan
         for (int column : nested_leaves_)
             add(column);
         double per_row = bytes / static_cast<double>(std::max<int64_t>(metadata_->num_rows(), 1));
-        double fit = static_cast<double>(limit_ / 4) / std::max(per_row, 1.0);
+        double fit = static_cast<double>(limit_) / 4 / std::max(per_row, 1.0);
         group_batch_rows_ = std::clamp(static_cast<int64_t>(std::min(fit, 1e9)), INT64_C(1), batch_rows_);
     }
 
@@ -2905,7 +2903,7 @@ class Scan
             if (column)
                 column->finish();
         if (!nested_leaves_.empty())
-            nested_->finish();
+            nested_->finish(group_batch_rows_);
         flat_.clear();
     }
 

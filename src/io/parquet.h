@@ -32,7 +32,7 @@ struct lc_constant {
 
 struct lc_parquet;
 
-/** Opens and reads the footer. `size` from the table's metadata saves a stat, -1 = unknown; not trusted. */
+/** Opens and reads the footer. `size` is what the table says, -1 = nothing; the storage knows better and is believed. */
 lcdc_status lc_parquet_open(struct lc_storage *storage, const char *path, int64_t size, struct lc_parquet **out,
                             lcdc_error **err);
 void lc_parquet_close(struct lc_parquet *file);
