@@ -259,7 +259,7 @@ static lcdc_status resolve_from(const struct line *line, const lcdc_request *req
     const struct lc_bound *from = &request->from;
     switch (from->kind) {
     case LC_BOUND_START:
-        *out = request->bootstrap && line->n;
+        *out = 0;
         return line->is_cut && !request->bootstrap ? start_of_cut_line(line, "the start", err) : LCDC_OK;
     case LC_BOUND_LATEST:
         *out = line->n - (line->n && !request->from_exclusive);
@@ -298,6 +298,7 @@ lcdc_status lc_iceberg_range_resolve(const struct lc_iceberg_metadata *metadata,
     size_t end, first = 0;
     LC_TRY(resolve_to(metadata, request, arena, &line, &end, err));
     LC_TRY(resolve_from(&line, request, &first, err));
+    first += request->bootstrap && first < line.n; /* the state at `from` is the snapshot, the changes come after it */
     out->n = first < end ? end - first : 0;
     out->commits = (const struct lc_iceberg_snapshot *const *)line.items + first;
     out->before = first > 0 ? line.items[first - 1] : NULL;
