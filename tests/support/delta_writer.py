@@ -432,9 +432,9 @@ class Commit:
                 self.v.log.append(("update", before, r))
         self.v.log += [("delete", r, None) for k, r in gone.items() if k not in come]
 
-    def optimize(self, paths=None):
-        """Rewrites files into one per partition without changing rows (dataChange=false)."""
-        self.data_change, self.operation = False, "OPTIMIZE"
+    def optimize(self, paths=None, data_change=False):
+        """Rewrites files into one per partition without changing rows (dataChange=false, or a writer that says true)."""
+        self.data_change, self.operation = data_change, "OPTIMIZE"
         live = []
         for path, f in list(self.v.files.items()):
             if paths is None or path in paths:
