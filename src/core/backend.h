@@ -20,6 +20,7 @@ struct lc_candidate {
     const char *name; /* filled by the seam */
     bool usable;
     bool absent;        /* not usable, because nothing of this kind is at the location */
+    bool foreign; /* absent, and the location is not even of a kind that could have it: errors leave it out */
     const char *reason; /* why, or why not, in the engine's own words */
     const char *format; /* "delta", "iceberg"; NULL unknown */
     const char *server_version;

@@ -201,7 +201,7 @@ static lcdc_status no_backend(lcdc_source *source, lcdc_error **err)
     for (size_t i = 0; i < source->verdict.n_candidates; i++) {
         const struct lc_candidate *c = &source->verdict.candidates[i];
         all_absent = all_absent && c->absent;
-        if (c->reason && (!c->absent || !source->request->via))
+        if (c->reason && !c->foreign && (!c->absent || !source->request->via))
             lc_buf_printf(&text, "%s%s%s%s", text.n ? "; " : "", c->absent ? "" : c->name, c->absent ? "" : ": ",
                           c->reason);
     }

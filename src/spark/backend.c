@@ -85,7 +85,7 @@ static lcdc_status probe_way(const struct way *way, const lcdc_request *request,
     LC_ERROR lcdc_error *problem = NULL;
     *out = (struct lc_candidate){.format = way->format};
     if (!lc_spark_is_url(request->table)) {
-        out->absent = true;
+        out->absent = out->foreign = true;
         out->reason = "the location is no Spark server";
         return LCDC_OK;
     }

@@ -28,7 +28,7 @@ LAKECDC = os.environ["LAKECDC"]
 TOKEN = "open-sesame"
 UNSUPPORTED, UNAVAILABLE, DENIED, NOT_FOUND = 4, 8, 9, 3
 BIG = "shop.big"
-BIG_ROWS = 1_500_000
+BIG_ROWS = 600_000
 
 
 class Failed(Exception):
