@@ -32,7 +32,7 @@ struct lc_constant {
 
 struct lc_parquet;
 
-/** Opens and reads the footer. `size` is what the table says, -1 = nothing; the storage knows better and is believed. */
+/** Opens and reads the footer. `size` is what the table says, -1 = nothing; the storage is believed instead. */
 lcdc_status lc_parquet_open(struct lc_storage *storage, const char *path, int64_t size, struct lc_parquet **out,
                             lcdc_error **err);
 void lc_parquet_close(struct lc_parquet *file);
