@@ -32,15 +32,15 @@
           "\",\"fields\":[{\"name\":\"k\",\"type\":"                                                                   \
           "\"int\",\"field-id\":" #key "},{\"name\":\"v\",\"type\":\"" type "\",\"field-id\":" #value "}]}}")
 
-#define MANIFEST_SCHEMA                                                                                                                                                                                                     \
-    "{\"type\":\"record\",\"name\":\"entry\",\"fields\":[{\"name\":\"file\",\"field-id\":2,\"type\":{\"type\":"                                                                                                             \
-    "\"record\","                                                                                                                                                                                                           \
-    "\"name\":\"f\",\"fields\":[" STRING(100) "," INT(134) "," STRING(101) "," LONG(103) "," LONG(104) "," LONG(142) ",{\"name\":\"p\",\"field-id\":102,\"type\":{\"type\":\"record\",\"name\":\"part\",\"fields\":[" LONG( \
-        1000) "]}},{\"name\":\"lower\",\"field-id\":125,\"type\":" PAIR("lo", 126, 127,                                                                                                                                     \
-                                                                        "bytes") "},{\"name\":\"nulls\","                                                                                                                   \
-                                                                                 "\"field-id\":110,"                                                                                                                        \
-                                                                                 "\"type\":" PAIR("nu", 121, 122, "long") "}]}}," INT(                                                                                      \
-                                                                                     0) "," LONG(1) "," LONG(3) "," LONG(4) "]}"
+/* clang-format off */
+#define MANIFEST_SCHEMA \
+    "{\"type\":\"record\",\"name\":\"entry\",\"fields\":[{\"name\":\"file\",\"field-id\":2,\"type\":{\"type\":" \
+    "\"record\",\"name\":\"f\",\"fields\":[" STRING(100) "," INT(134) "," STRING(101) "," LONG(103) "," LONG(104) "," \
+    LONG(142) ",{\"name\":\"p\",\"field-id\":102,\"type\":{\"type\":\"record\",\"name\":\"part\",\"fields\":[" \
+    LONG(1000) "]}},{\"name\":\"lower\",\"field-id\":125,\"type\":" PAIR("lo", 126, 127, "bytes") \
+    "},{\"name\":\"nulls\",\"field-id\":110,\"type\":" PAIR("nu", 121, 122, "long") "}]}}," \
+    INT(0) "," LONG(1) "," LONG(3) "," LONG(4) "]}"
+/* clang-format on */
 
 enum { ABSENT = -1000 };
 
