@@ -283,11 +283,19 @@ class History:
         if not s.deletes:
             return None
         d = self.rng.choice(s.deletes)
+        if t.version == 3 and not self.ids_stay_single(s, d):
+            return None
         if d.kind != "dv":
             return t.commit("overwrite", (), (), (), [d], **self.options())
         f = next(x for x in s.data if x.path == d.refers)
         left = {p for p in d.positions[f.path] if self.rng.random() < 0.5}
         return t.commit("overwrite", (), (), t.vectors({f: left}) if left else (), [d], **self.options())
+
+    def ids_stay_single(self, s, d):
+        """False when rows that `d` hides live on elsewhere under the same row id: no writer may bring them back."""
+        without = dataclasses.replace(s, deletes=[x for x in s.deletes if x is not d])
+        row_ids = [self.table.row_of(s, f, p, self.table.schema).row_id for f, live in self.table.alive(without).items() for p in live]
+        return len(row_ids) == len(set(row_ids))
 
     def equality_to_positions(self):
         """What a maintenance job does with the equality deletes of a streaming writer."""

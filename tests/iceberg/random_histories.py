@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import histories
 from support import harness, predicate
-from support.iceberg_harness import check_range
+from support.iceberg_harness import Range, check_range
 
 FILTER_ONLY_NULL = ("uuid", "time", "timestamp_ns", "binary", "fixed[4]")      # no literal is drawn for these
 
@@ -66,6 +66,13 @@ def requests(h):
             yield dict(first=None if line[0].parent is None else line[0], last=side, branch="side")
 
 
+def check_verify(h):
+    """The command that checks the law agrees."""
+    first, last = ranges(h)[1]
+    r = harness.run("verify", h.table.root, *Range(first, last).words())
+    assert r.code == 0, f"exit {r.code}: {r.err.strip()[:400]}\n    {r.command}"
+
+
 def main():
     a = harness.arguments(__doc__, histories=dict(type=int, default=200, help="how many"), base=dict(type=int, default=20260801, help="the first seed"), seed=dict(type=int, help="run this one history"))
     seeds = [a.seed] if a.seed is not None else range(a.base, a.base + a.histories)
@@ -79,6 +86,9 @@ def main():
                 for q in requests(h):
                     asked += 1
                     check_range(h.table, **q)
+                if h.rng.random() < 0.25:
+                    asked += 1
+                    check_verify(h)
                 passed += 1
                 if not a.keep:
                     shutil.rmtree(root)
