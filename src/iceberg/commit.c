@@ -167,8 +167,11 @@ static void set_row_ids(struct builder *b)
                                                  .nullable = true,
                                                  .type = {.kind = LC_TYPE_INT64}};
     struct lc_commit *c = b->commit;
-    if (!all_have_ids(c->n_removed, c->removed) || !all_have_ids(c->n_added, c->added))
+    if (!all_have_ids(c->n_removed, c->removed) || !all_have_ids(c->n_added, c->added)) {
+        if (b->planner->table->metadata.version > 2 && c->n_removed && c->n_added)
+            c->detail = "files from before the table's upgrade have no row ids";
         return;
+    }
     c->row_id = &row_id;
     c->row_version_field = &last_updated;
     c->row_version = b->snapshot->sequence;

@@ -165,6 +165,9 @@ lcdc_status lc_iceberg_manifests_read(struct lc_iceberg_table *table, const stru
                                       lcdc_error **err)
 {
     LC_CLEANUP(manifest_list_done) struct manifest_list list = {.arena = arena};
+    if (snapshot->is_encrypted)
+        return lc_fail(err, LC_R_ICEBERG_DATA_FORMAT, "snapshot %" PRId64 " is encrypted, which cannot be read",
+                       snapshot->id);
     if (snapshot->manifest_list)
         LC_TRY(read_list(table, snapshot->manifest_list, &list, err));
     else

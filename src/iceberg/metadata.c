@@ -182,11 +182,11 @@ static lcdc_status parse_snapshot(struct lc_iceberg_metadata *self, const struct
                        self->path, out->id);
     if (!optional_number(json, "sequence-number", 0, &out->sequence) || /* 0 is left out, version 1 has none */
         !optional_number(json, "schema-id", -1, &schema) || schema > INT32_MAX ||
-        !optional_number(json, "first-row-id", -1, &out->first_row_id) ||
         !lc_json_get_i64(json, "timestamp-ms", &out->ts_ms))
         return lc_fail(err, LC_R_ICEBERG_METADATA_BAD,
                        "%s: snapshot %" PRId64 " has a number that is missing, negative or none", self->path, out->id);
     out->schema_id = (int32_t)schema;
+    out->is_encrypted = lc_json_member(json, "key-id") != NULL;
     (void)lc_json_get_str(lc_json_member(json, "summary"), "operation", &operation);
     LC_TRY(dup_str(&self->arena, operation, &out->operation, err));
     return parse_manifests(self, json, out, err);

@@ -18,8 +18,8 @@ struct lc_iceberg_snapshot {
     int64_t id, parent_id; /* parent_id -1: none */
     int64_t sequence;      /* 0 in v1 */
     int64_t ts_ms;
-    int32_t schema_id;         /* -1: not recorded */
-    int64_t first_row_id;      /* -1: none */
+    int32_t schema_id; /* -1: not recorded */
+    bool is_encrypted;
     const char *operation;     /* "" when not recorded */
     const char *manifest_list; /* NULL: `manifests` instead (v1) */
     size_t n_manifests;
