@@ -150,19 +150,19 @@ static void damage(const char *name, int rounds, int least_refused_in_ten)
 static void files_with_checksums(void **state)
 {
     (void)state;
-    damage("damage_crc", 250, 6);
+    damage("damage_crc", 120, 6);
 }
 
 static void files_without_checksums(void **state)
 {
     (void)state;
-    damage("damage_plain", 250, 1);
+    damage("damage_plain", 120, 1);
 }
 
 static void files_of_the_second_page_version(void **state)
 {
     (void)state;
-    damage("damage_v2", 250, 1);
+    damage("damage_v2", 120, 1);
 }
 
 int main(void)
