@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public reports of change reads that went wrong on Iceberg tables: one named test each, with its kind.
 
-The one idea: the number in a test's name is a row of docs/field-reports.md; the test builds the table situation of that
-row and asks for the right answer. Where a row stands for a kind, the other members of the kind are in the same test.
+The one idea: each test builds the table situation of one report and asks for the right answer; tests with the same
+number are members of one kind. The reports are those of Iceberg's own readers and of engines built on them.
 """
 import datetime, os, sys
 

@@ -490,7 +490,7 @@ def footer(parquet):
     return struct.unpack("<I", parquet[-8:-4])[0]
 
 
-MUTATIONS = int(os.environ.get("LAKECDC_MUTATIONS", "600"))
+MUTATIONS = int(os.environ.get("LAKECDC_HOSTILE_COUNT", "300"))
 
 
 def test_mutated_bytes_of_any_file(folder):
