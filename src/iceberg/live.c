@@ -157,6 +157,7 @@ lcdc_status lc_iceberg_data_live(struct lc_iceberg_table *table, const struct lc
 
 struct lc_iceberg_cached {
     char *path;
+    int64_t first_row_id; /* what the list gave the manifest: an upgrade to v3 gives old manifests one */
     struct lc_arena arena;
     struct lc_iceberg_files files;
     bool is_needed;
@@ -243,6 +244,7 @@ static lcdc_status cache_load(struct lc_iceberg_table *table, struct lc_iceberg_
     struct collector collector = {.arena = &cached->arena, .into = &cached->files, .all_stats = true};
     cached->path = lc_strdup(manifest->path);
     LC_TRY_ALLOC(cached->path);
+    cached->first_row_id = manifest->first_row_id;
     LC_TRY(lc_iceberg_manifest_visit(table, manifest, collect, &collector, err));
     if (cache->n == cache->cap) {
         size_t cap = cache->cap ? cache->cap * 2 : 16;
@@ -257,6 +259,21 @@ static lcdc_status cache_load(struct lc_iceberg_table *table, struct lc_iceberg_
     cache->bytes += bytes_of(cached);
     *out = cache->items[at] = lc_steal(cached);
     return LCDC_OK;
+}
+
+/* What is cached of a manifest, unless this list gives its files other row ids: then it is forgotten. */
+static struct lc_iceberg_cached *cache_find_as(struct lc_iceberg_cache *cache,
+                                               const struct lc_iceberg_manifest *manifest)
+{
+    size_t at = cache_place(cache, manifest->path);
+    struct lc_iceberg_cached *cached = cache_find(cache, manifest->path);
+    if (!cached || cached->first_row_id == manifest->first_row_id)
+        return cached;
+    cache->bytes -= bytes_of(cached);
+    cached_free(cached);
+    cache->n--;
+    memmove(cache->items + at, cache->items + at + 1, (cache->n - at) * sizeof(struct lc_iceberg_cached *));
+    return NULL;
 }
 
 lcdc_status lc_iceberg_deletes_live(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
@@ -295,7 +312,7 @@ lcdc_status lc_iceberg_data_visit(struct lc_iceberg_table *table, struct lc_iceb
         const struct lc_iceberg_manifest *manifest = &list->manifests[i];
         if (manifest->is_deletes)
             continue;
-        struct lc_iceberg_cached *cached = cache_find(cache, manifest->path);
+        struct lc_iceberg_cached *cached = cache_find_as(cache, manifest);
         if (!cached && cache->bytes < cache->max)
             LC_TRY(cache_load(table, cache, manifest, &cached, err));
         if (!cached)
