@@ -194,12 +194,12 @@ static lcdc_status build_sides(struct builder *b, const struct collected *from, 
     while (i < from->removes.n || k < from->adds.n) {
         const struct lc_delta_file *old = i < from->removes.n ? &from->removes.items[i] : NULL;
         const struct lc_delta_file *new = k < from->adds.n ? &from->adds.items[k] : NULL;
-        int order = !old ? 1 : !new ? -1 : lc_str_cmp(old->path, new->path);
-        if (order == 0)
+        int order = old && new ? lc_str_cmp(old->path, new->path) : old ? -1 : 1;
+        if (old && new && order == 0)
             LC_TRY(add_pair(b, old, new, err));
-        else if (order < 0)
+        else if (old && order < 0)
             LC_TRY(add_whole(b, true, old, err));
-        else
+        else if (new)
             LC_TRY(add_whole(b, false, new, err));
         i += order <= 0;
         k += order >= 0;
