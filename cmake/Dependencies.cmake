@@ -11,7 +11,12 @@ pkg_check_modules(snappy REQUIRED IMPORTED_TARGET snappy>=1.1.8)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.4)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib>=1.2)
 pkg_check_modules(curl REQUIRED IMPORTED_TARGET libcurl>=7.74)
+pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3>=3.35)
+pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1>=0.2)
+pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq>=13)
+pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka>=2.0)
+pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd>=0.9.72)
 find_package(roaring CONFIG REQUIRED) # no .pc file in Debian
 
 # What a program that links the static library names on its link line, in order.
-set(LC_STATIC_LIBS jansson roaring xxhash snappy zstd z curl protobuf-c stdc++ m pthread)
+set(LC_STATIC_LIBS jansson roaring xxhash snappy zstd z curl protobuf-c sqlite3 yaml pq rdkafka microhttpd stdc++ m pthread)

@@ -15,10 +15,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(
     build-essential cmake ninja-build pkg-config binutils ca-certificates python3 python3-venv
-    libcurl4-openssl-dev libjansson-dev libprotobuf-c-dev libroaring-dev libsnappy-dev libxxhash-dev libzstd-dev
-    protobuf-c-compiler zlib1g-dev
+    libcurl4-openssl-dev libjansson-dev libmicrohttpd-dev libpq-dev libprotobuf-c-dev librdkafka-dev libroaring-dev
+    libsnappy-dev libsqlite3-dev libxxhash-dev libyaml-dev libzstd-dev protobuf-c-compiler zlib1g-dev
 )
-test_packages=(clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev)
+test_packages=(clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev postgresql-15)
 
 # The wheels of one Python version carry the same libraries as those of any other.
 arrow_wheel='pyarrow==26.0.1

@@ -85,6 +85,28 @@ LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_feed_open(lcdc_source *source, const 
  */
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_feed_stream(lcdc_feed *feed, struct ArrowArrayStream *out, lcdc_error **err);
 
+/** What lcdc_feed_next() came to. Values are pinned. */
+typedef enum lcdc_step {
+    LCDC_STEP_ROWS = 1,   /**< rows, all of one commit */
+    LCDC_STEP_COMMIT = 2, /**< every row of a commit (there may be none) has been handed out; the cursor is after it */
+    LCDC_STEP_END = 3     /**< the end of the range; the cursor is after its last commit */
+} lcdc_step;
+
+/**
+ * Reads a feed commit by commit: for whoever must know where a commit ends, because a cursor is kept with what was
+ * delivered. Either this or lcdc_feed_stream(). `rows` is filled with LCDC_STEP_ROWS, and empty (release NULL) with the
+ * others. A net read is one commit, the last of its range. After an error the feed can only be freed.
+ */
+LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_feed_next(lcdc_feed *feed, lcdc_step *out, struct ArrowArray *rows,
+                                                     lcdc_error **err);
+
+/** The schema of the rows (change.h); the caller releases it. */
+LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_feed_schema(const lcdc_feed *feed, struct ArrowSchema *out,
+                                                       lcdc_error **err);
+
+/** The commit of the last step: -1 and INT64_MIN where there is none, or no time is known. */
+LCDC_EXPORT void lcdc_feed_commit(const lcdc_feed *feed, int64_t *snapshot, int64_t *ts_us);
+
 /**
  * Stops a read from another thread or a signal handler: the stream's next call ends with LCDC_CANCELLED. The one
  * function of a feed that any thread may call at any time while the feed exists; async-signal-safe.

@@ -15,8 +15,9 @@ struct lcdc_feed {
     struct lc_change_stream *stream;
     struct lc_change_batch pending; /* first batch, read ahead where a backend's word cannot be trusted */
     bool has_pending, handed_out, ended;
-    int64_t rows, batches, commits, last_done;
-    bool any_done;
+    bool commit_ends; /* the rows handed out last were the last of their commit; said by the next step */
+    int64_t rows, batches, commits;
+    int64_t snapshot, ts_us; /* of the commit the last step belongs to */
     char *cursor, *stats;
     _Atomic int cancelled;
 };
@@ -73,6 +74,8 @@ lcdc_status lcdc_feed_open(lcdc_source *source, const lcdc_request *request, lcd
     lcdc_feed *feed = lc_calloc(1, sizeof(*feed));
     LC_TRY_ALLOC(feed);
     feed->source = source;
+    feed->snapshot = -1;
+    feed->ts_us = INT64_MIN;
     lcdc_status status = lc_request_dup(request, &feed->request, err);
     source->shared.cancelled = &request->cancelled;
     if (status == LCDC_OK)
@@ -199,29 +202,78 @@ static lcdc_status next_internal(lcdc_feed *feed, struct lc_change_batch *out, b
     return lc_change_next(feed->stream, out, more, err);
 }
 
-static lcdc_status next_public(lcdc_feed *feed, struct ArrowArray *out, lcdc_error **err)
+static lcdc_status end_commit(lcdc_feed *feed, lcdc_error **err)
 {
-    for (;;) {
+    feed->commit_ends = false;
+    feed->commits++;
+    return set_cursor(feed, feed->snapshot, err);
+}
+
+/* Rows of one commit, the end of one, or the end of the range. The commit's end comes after its rows, on its own. */
+static lcdc_status step(lcdc_feed *feed, lcdc_step *out, struct ArrowArray *rows, lcdc_error **err)
+{
+    *out = LCDC_STEP_COMMIT;
+    while (!feed->commit_ends) {
         LC_CHANGE_BATCH struct lc_change_batch batch = {0};
         bool more = false;
         LC_TRY(next_internal(feed, &batch, &more, err));
-        if (!more) {
-            *out = (struct ArrowArray){0};
+        *out = more ? LCDC_STEP_ROWS : LCDC_STEP_END;
+        if (!more)
             return end_of_stream(feed, err);
-        }
         int64_t n = batch.n;
         if (n)
-            LC_TRY(export_batch(feed, &batch, out, err));
-        if (batch.ends_commit && batch.has_snapshot) {
-            feed->commits++;
-            LC_TRY(set_cursor(feed, batch.snapshot, err));
-        }
+            LC_TRY(export_batch(feed, &batch, rows, err));
+        feed->snapshot = batch.has_snapshot ? batch.snapshot : -1;
+        feed->ts_us = batch.has_ts ? batch.ts_us : INT64_MIN;
+        feed->commit_ends = batch.ends_commit && batch.has_snapshot;
         if (n) {
             feed->rows += n;
             feed->batches++;
             return LCDC_OK;
         }
+        *out = LCDC_STEP_COMMIT;
     }
+    return end_commit(feed, err);
+}
+
+lcdc_status lcdc_feed_next(lcdc_feed *feed, lcdc_step *out, struct ArrowArray *rows, lcdc_error **err)
+{
+    if (!feed || !out || !rows)
+        return lc_fail(err, LC_R_OPTION_VALUE, "lcdc_feed_next: a feed and two outputs are needed");
+    if (feed->handed_out)
+        return lc_fail(err, LC_R_REQUEST_CONFLICT, "the stream of this feed was handed out: read that");
+    LC_ARRAY struct ArrowArray batch = {0};
+    lcdc_step made = LCDC_STEP_END;
+    LC_TRY(step(feed, &made, &batch, err));
+    lc_array_move(&batch, rows);
+    *out = made;
+    return LCDC_OK;
+}
+
+lcdc_status lcdc_feed_schema(const lcdc_feed *feed, struct ArrowSchema *out, lcdc_error **err)
+{
+    if (!feed || !out)
+        return lc_fail(err, LC_R_OPTION_VALUE, "lcdc_feed_schema: a feed and an output are needed");
+    return lc_change_schema(&feed->reading->images, out, err);
+}
+
+void lcdc_feed_commit(const lcdc_feed *feed, int64_t *snapshot, int64_t *ts_us)
+{
+    *snapshot = feed->snapshot;
+    *ts_us = feed->ts_us;
+}
+
+/*
+ * As a stream there are no steps: the cursor stands after a commit as soon as its last rows have been handed out.
+ */
+static lcdc_status next_public(lcdc_feed *feed, struct ArrowArray *out, lcdc_error **err)
+{
+    lcdc_step made = LCDC_STEP_COMMIT;
+    while (made == LCDC_STEP_COMMIT)
+        LC_TRY(step(feed, &made, out, err));
+    if (made == LCDC_STEP_END)
+        *out = (struct ArrowArray){0};
+    return feed->commit_ends ? end_commit(feed, err) : LCDC_OK;
 }
 
 /* ---- the Arrow stream ---- */

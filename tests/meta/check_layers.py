@@ -22,6 +22,9 @@ OWNERS = {
     r"(arrow|parquet)/.*": ["io/arrow_adapter.cc"],
     r"xxhash\.h": ["base/"],
     r"protobuf-c/.*|.*\.pb-c\.h": ["spark/"],
+    r"sqlite3\.h": ["sink/", "sync/"],
+    r"libpq-fe\.h|librdkafka/.*": ["sink/"],
+    r"yaml\.h|microhttpd\.h": ["sync/"],
 }
 SYSTEM = re.compile(r"(sys|netinet|arpa)/\w+\.h|[a-z0-9_]+(\.h)?")  # libc and the C++ library
 ONLY_CPP = "io/arrow_adapter.cc"

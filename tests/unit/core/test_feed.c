@@ -323,20 +323,35 @@ struct session {
     lcdc_error *err;
 };
 
-static lcdc_status begin(struct session *s, ...)
+static lcdc_status vopen(struct session *s, va_list options)
 {
-    va_list options;
     *s = (struct session){0};
     lc_buf_init(&s->text, 1 << 20);
     assert_int_equal(lcdc_request_new(&s->request, NULL), LCDC_OK);
     assert_int_equal(lcdc_request_set(s->request, "table", "/t", NULL), LCDC_OK);
-    va_start(options, s);
     for (const char *key; (key = va_arg(options, const char *));)
         assert_int_equal(lcdc_request_set(s->request, key, va_arg(options, const char *), NULL), LCDC_OK);
-    va_end(options);
     LC_TRY(lcdc_source_open(s->request, &s->source, &s->err));
-    LC_TRY(lcdc_feed_open(s->source, s->request, &s->feed, &s->err));
-    return lcdc_feed_stream(s->feed, &s->stream, &s->err);
+    return lcdc_feed_open(s->source, s->request, &s->feed, &s->err);
+}
+
+/* A feed that is to be read step by step. */
+static lcdc_status begin_steps(struct session *s, ...)
+{
+    va_list options;
+    va_start(options, s);
+    lcdc_status status = vopen(s, options);
+    va_end(options);
+    return status;
+}
+
+static lcdc_status begin(struct session *s, ...)
+{
+    va_list options;
+    va_start(options, s);
+    lcdc_status status = vopen(s, options);
+    va_end(options);
+    return status == LCDC_OK ? lcdc_feed_stream(s->feed, &s->stream, &s->err) : status;
 }
 
 static void end(struct session *s)
@@ -589,6 +604,57 @@ static void test_cursor(void **state)
     assert_non_null(strstr(lcdc_feed_stats_json(rest.feed), "\"schema_changed\":false"));
     end(&rest);
     lc_free(cursor);
+}
+
+/* "R2@0" two rows of commit 0, "C@0" its end, "E" the end; each with the cursor's commit after it, "-" none. */
+static void steps_of(struct session *s, struct lc_buf *out)
+{
+    for (lcdc_step step = LCDC_STEP_ROWS; step != LCDC_STEP_END;) {
+        LC_ARRAY struct ArrowArray rows = {0};
+        int64_t snapshot, ts;
+        assert_int_equal(lcdc_feed_next(s->feed, &step, &rows, &s->err), LCDC_OK);
+        lcdc_feed_commit(s->feed, &snapshot, &ts);
+        assert_true((step == LCDC_STEP_ROWS) == (rows.release != NULL));
+        if (step == LCDC_STEP_ROWS)
+            lc_buf_printf(out, "R%d", (int)rows.length);
+        else
+            lc_buf_text(out, step == LCDC_STEP_COMMIT ? "C" : "E");
+        const char *cursor = lcdc_feed_cursor(s->feed);
+        lc_buf_printf(out, "@%d:%.1s ", (int)snapshot, cursor ? cursor + strlen("lakecdc1/fake/") : "-");
+    }
+}
+
+/* A cursor is after a commit when all of its rows are, never while some are still to come. */
+static void test_steps(void **state)
+{
+    (void)state;
+    static const char *const expected[][2] = {
+        {"false", "R2@0:- C@0:0 R1@1:0 R2@1:0 C@1:1 C@2:2 R1@3:2 R1@3:2 C@3:3 E@3:3 "},
+        {"true", "R3@3:- C@3:3 E@3:3 "}};
+    for (int i = 0; i < 2; i++) {
+        struct session s;
+        struct lc_buf steps;
+        lc_buf_init(&steps, 1 << 10);
+        fake_reset();
+        assert_int_equal(begin_steps(&s, "net", expected[i][0], NULL), LCDC_OK);
+        steps_of(&s, &steps);
+        assert_string_equal(steps.p, expected[i][1]);
+        lc_buf_done(&steps);
+        end(&s);
+    }
+}
+
+static void test_steps_or_stream(void **state)
+{
+    (void)state;
+    struct session s;
+    struct ArrowArray rows = {0};
+    lcdc_step step;
+    fake_reset();
+    assert_int_equal(begin(&s, NULL), LCDC_OK);
+    assert_int_equal(lcdc_feed_next(s.feed, &step, &rows, &s.err), LCDC_INVALID_ARGUMENT);
+    assert_string_equal(lcdc_error_reason(s.err), "request.conflict");
+    end(&s);
 }
 
 static void test_cursor_with_other_columns(void **state)
@@ -900,6 +966,8 @@ int main(void)
         cmocka_unit_test(test_filter_acts_after_labels),
         cmocka_unit_test(test_row_ids_are_asked_for),
         cmocka_unit_test(test_cursor),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_steps_or_stream),
         cmocka_unit_test(test_cursor_with_other_columns),
         cmocka_unit_test(test_cursor_of_another_table),
         cmocka_unit_test(test_error_from_stream),
