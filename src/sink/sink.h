@@ -36,7 +36,7 @@ struct lc_sink_setting {
 
 /** What a sink is opened with; everything in it outlives the sink. */
 struct lc_sink_setup {
-    const char *table;                /* the table's name in the config: unique in the ledger, the default target name */
+    const char *table;                /* its name in the config: the key in the ledger, the default target name */
     const char *source;               /* where its rows come from, without secrets */
     const struct ArrowSchema *schema; /* the change row (lakecdc/change.h), after transforms */
     const struct lc_field *images;    /* STRUCT: the columns of both images */
