@@ -288,6 +288,9 @@ static lcdc_status wanted_by_position(struct lineage *self, struct side_set *sid
     lcdc_status status = LCDC_OK;
     for (uint64_t from = base; status == LCDC_OK;) {
         size_t n = lc_bitmap_read(self->old_ids, from, 1024, block), kept = 0, n_loose = 0;
+        if (n == 0)
+            break;
+        uint64_t last = block[n - 1]; /* positions take the place of ids below */
         for (size_t i = 0; i < n && block[i] < end; i++) {
             uint64_t position = block[i] - base;
             /* an id of this range may live in another file by now: only rows that were alive here count */
@@ -299,9 +302,7 @@ static lcdc_status wanted_by_position(struct lineage *self, struct side_set *sid
                     block[kept++] = position;
             }
         }
-        if (n == 0)
-            break;
-        from = block[n - 1] >= end ? end : block[n - 1] + 1;
+        from = last + 1;
         bool past = n < 1024 || from >= end;
         status = lc_bitmap_add_many(side->wanted, kept, block, err);
         if (status == LCDC_OK)

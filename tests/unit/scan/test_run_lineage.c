@@ -5,6 +5,8 @@
  *
  * Commit 5 rewrites file "old" (ids 0 to 3 unless the file holds others) as file "new".
  */
+#include <stdlib.h>
+
 #include "scan_test.h"
 
 static struct lc_data_file old_file, new_file;
@@ -210,6 +212,45 @@ static void test_some_ids_lost(void **state)
     scan_done(&c);
 }
 
+/* More rows of one file than any block in between holds, with ids that do not begin at 0. */
+static void test_many_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 5000, BASE = 70000 };
+    struct scan_case c;
+    struct lc_buf before, after;
+    int64_t updated = 0;
+    init(&c);
+    lc_buf_init(&before, 1 << 20);
+    lc_buf_init(&after, 1 << 20);
+    for (int i = 0; i < ROWS; i++) {
+        bool is_copy = i % 3 == 0;
+        lc_buf_printf(&before, "%s{\"k\":%d,\"v\":\"a\"}", i ? "," : "[", i);
+        lc_buf_printf(&after, "%s{\"k\":%d,\"v\":\"%s\",\"_id\":%d,\"_ver\":%d}", i ? "," : "[", i,
+                      is_copy ? "a" : "b", BASE + i, is_copy ? 1 : 5);
+        updated += !is_copy;
+    }
+    lc_buf_char(&before, ']');
+    lc_buf_char(&after, ']');
+    scan_put(c.storage, "/old", "kv", before.p);
+    rewrite(&c, after.p);
+    old_file.rows = removed.rows = ROWS;
+    old_file.base_row_id = BASE;
+    c.columns = "k";
+    assert_int_equal(scan_execute(&c, NULL), LCDC_OK);
+    int64_t befores = 0, afters = 0;
+    for (const char *p = c.text.p; (p = strchr(p, '{')); p++) {
+        assert_int_not_equal(strtol(p + 2, NULL, 10) % 3, 0);
+        befores += p[-1] == 'b';
+        afters += p[-1] == 'a';
+    }
+    assert_int_equal(befores, updated);
+    assert_int_equal(afters, updated);
+    lc_buf_done(&before);
+    lc_buf_done(&after);
+    scan_done(&c);
+}
+
 static void test_hostile_ids(void **state)
 {
     (void)state;
@@ -251,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_a_restored_file),
         cmocka_unit_test(test_lost_ids),
         cmocka_unit_test(test_some_ids_lost),
+        cmocka_unit_test(test_many_rows),
         cmocka_unit_test(test_hostile_ids),
         cmocka_unit_test(test_memory_runs_out),
     };
