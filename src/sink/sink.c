@@ -4,7 +4,11 @@
 
 #include <string.h>
 
-const struct lc_sink_ops *const lc_sinks[] = {NULL};
+const struct lc_sink_ops *const lc_sinks[] = {
+    &lc_sink_arrow,
+    &lc_sink_jsonl,
+    NULL,
+};
 
 const struct lc_sink_ops *lc_sink_named(const char *name)
 {

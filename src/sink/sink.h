@@ -59,7 +59,7 @@ struct lc_window {
     int64_t ts_us;    /* its time; INT64_MIN unknown */
 };
 
-/** The first member of every sink's object. */
+/** The first member of every sink's object; calls go through it, since a setting may choose other functions. */
 struct lc_sink {
     const struct lc_sink_ops *ops;
 };
@@ -69,6 +69,7 @@ struct lc_sink_ops {
     enum lc_delivery delivery;
     size_t n_options;
     const struct lc_sink_option *options;
+    bool wants_folded; /* updates are best as one row with both images, wherever the reader can pair them */
     /** Connects, creates or checks the target against the schema. */
     lcdc_status (*open)(const struct lc_sink_setup *setup, struct lc_sink **out, lcdc_error **err);
     /**
@@ -85,6 +86,8 @@ struct lc_sink_ops {
     void (*abort)(struct lc_sink *sink);
     void (*close)(struct lc_sink *sink);
 };
+
+extern const struct lc_sink_ops lc_sink_arrow, lc_sink_jsonl;
 
 /** Every sink; NULL at the end. Defined in sink.c. */
 extern const struct lc_sink_ops *const lc_sinks[];
