@@ -33,7 +33,7 @@ static bool collect(const uint8_t *data, size_t size, size_t piece, struct lc_bu
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    LC_BUF struct lc_buf whole, pieces;
+    LC_BUF struct lc_buf whole = {0}, pieces = {0};
     if (size < 2)
         return 0;
     lc_buf_init(&whole, LC_BUF_MAX);

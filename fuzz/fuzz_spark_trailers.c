@@ -30,7 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)lc_spark_fault_is_retriable(&fault);
     if (lc_spark_fault_raise(&fault, 1, secrets, &error) == LCDC_OK || strpbrk(lcdc_error_message(error), "\r\n"))
         abort();
-    if (strstr(lcdc_error_message(error), "secret") && (!fault.error_class || !strstr(fault.error_class, "secret")))
+    if (strstr(lcdc_error_message(error), "secret"))
         abort();
+    for (size_t i = 0; i < lcdc_error_detail_count(error); i++)
+        if (strstr(lcdc_error_detail_value(error, i), "secret"))
+            abort();
     return 0;
 }

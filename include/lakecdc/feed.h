@@ -33,6 +33,14 @@ typedef struct lcdc_source lcdc_source;
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_source_open(const lcdc_request *request, lcdc_source **out,
                                                        lcdc_error **err);
 
+/**
+ * The same for whoever wants the verdict in any case: with an error too `*out` is a source when there is a verdict (no
+ * backend can read the table, there is no such table, the server is down or does not let us in), and NULL is left there
+ * when there is none. Nothing can be read from such a source; it is asked for its verdict and freed.
+ */
+LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_source_probe(const lcdc_request *request, lcdc_source **out,
+                                                        lcdc_error **err);
+
 /** The verdict; kept for the life of the source. After a fallback at the first read it tells of that too. */
 LCDC_EXPORT const lcdc_verdict *lcdc_source_verdict(const lcdc_source *source);
 

@@ -117,6 +117,18 @@ lcdc_status(lc_fail)(lcdc_error **err, enum lc_reason reason, const char *format
     return reasons[reason].status;
 }
 
+lcdc_status(lc_fail_with)(lcdc_error *take_error, lcdc_error **err)
+{
+    lcdc_status status = lcdc_error_status(take_error);
+    if (!err) {
+        lcdc_error_free(take_error);
+        return status;
+    }
+    lcdc_error_free(*err);
+    *err = take_error;
+    return status;
+}
+
 lcdc_status(lc_fail_oom)(lcdc_error **err)
 {
     if (err) {

@@ -25,6 +25,9 @@ lcdc_status lc_fail(lcdc_error **err, enum lc_reason reason, const char *format,
 /** LC_R_OUT_OF_MEMORY without allocating. */
 lcdc_status lc_fail_oom(lcdc_error **err);
 
+/** Hands on an error that was made before: *err is replaced by it, and its status returned. */
+lcdc_status lc_fail_with(lcdc_error *take_error, lcdc_error **err);
+
 /* Tells compilers and analysers what they cannot see from outside: a failure is never LCDC_OK. */
 #ifdef __clang_analyzer__
 #define lc_failed(status) ((void)(status), LCDC_INTERNAL)
@@ -38,6 +41,7 @@ static inline lcdc_status lc_failed(lcdc_status status)
 #endif
 #define lc_fail(...) lc_failed(lc_fail(__VA_ARGS__))
 #define lc_fail_oom(err) lc_failed(lc_fail_oom(err))
+#define lc_fail_with(take_error, err) lc_failed(lc_fail_with(take_error, err))
 
 /** Adds or replaces a detail of an existing error; nothing when err or *err is NULL. Out of memory is ignored. */
 void lc_error_detail(lcdc_error **err, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));

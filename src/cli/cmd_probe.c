@@ -36,17 +36,18 @@ static void print_verdict(const lcdc_verdict *verdict, bool color)
     }
 }
 
+/* The verdict is printed also when nothing can read the table: it says why. Of a table that is not there a person is
+   told in one line, a machine gets the record. */
 int lc_cmd_probe(const struct lc_cli_options *options)
 {
     lcdc_error *error = NULL;
     lcdc_source *source = NULL;
-    if (lcdc_source_open(options->request, &source, &error) != LCDC_OK)
-        return lc_cli_error(error);
+    lcdc_status status = lcdc_source_probe(options->request, &source, &error);
     const lcdc_verdict *verdict = lcdc_source_verdict(source);
-    if (options->json)
+    if (verdict && options->json)
         fprintf(stdout, "%s\n", lcdc_verdict_json(verdict));
-    else
+    else if (verdict && status != LCDC_NOT_FOUND)
         print_verdict(verdict, lc_cli_wants_color(options->color, STDOUT_FILENO));
     lcdc_source_free(source);
-    return LCDC_OK;
+    return status == LCDC_OK ? LCDC_OK : lc_cli_error(error);
 }

@@ -32,8 +32,11 @@ static void close_reading(lcdc_feed *feed)
     lc_reading_free(lc_steal(feed->reading));
 }
 
-static lcdc_status start(lcdc_feed *feed, lcdc_error **err)
+/* Up to the first batch where a backend's word cannot be trusted before; see design of the seam. */
+static lcdc_status start(void *context, lcdc_error **err)
 {
+    lcdc_feed *feed = context;
+    close_reading(feed);
     LC_TRY(lc_reading_open(feed->source, feed->request, true, &feed->reading, err));
     feed->reading->shape.cancelled = &feed->cancelled;
     LC_TRY(lc_reading_start(feed->reading, &feed->stream, err));
@@ -44,27 +47,6 @@ static lcdc_status start(lcdc_feed *feed, lcdc_error **err)
     feed->has_pending = true;
     feed->ended = !more;
     return LCDC_OK;
-}
-
-/* A failure before the first batch is answered by the next backend, where the verdict allows; see design of the seam.
- */
-static lcdc_status start_somewhere(lcdc_feed *feed, lcdc_error **err)
-{
-    for (;;) {
-        LC_ERROR lcdc_error *problem = NULL;
-        lcdc_status status = start(feed, &problem);
-        if (status == LCDC_OK)
-            return status;
-        close_reading(feed);
-        if (!lc_source_may_fall_back(feed->source, feed->request, status)) {
-            if (err) {
-                lcdc_error_free(*err);
-                *err = lc_steal(problem);
-            }
-            return status;
-        }
-        LC_TRY(lc_source_fall_back(feed->source, lc_steal(problem), err));
-    }
 }
 
 lcdc_status lcdc_feed_open(lcdc_source *source, const lcdc_request *request, lcdc_feed **out, lcdc_error **err)
@@ -79,12 +61,12 @@ lcdc_status lcdc_feed_open(lcdc_source *source, const lcdc_request *request, lcd
     lcdc_status status = lc_request_dup(request, &feed->request, err);
     source->shared.cancelled = &request->cancelled;
     if (status == LCDC_OK)
-        status = start_somewhere(feed, err);
-    source->shared.cancelled = NULL;
+        status = lc_source_attempt(source, request, start, feed, err);
     if (status == LCDC_OK)
         *out = feed;
     else
-        lcdc_feed_free(feed);
+        lcdc_feed_free(feed); /* still a part of the call, which may have been cancelled */
+    source->shared.cancelled = NULL;
     return status;
 }
 
@@ -182,6 +164,7 @@ static lcdc_status set_cursor(lcdc_feed *feed, int64_t after, lcdc_error **err)
 static lcdc_status end_of_stream(lcdc_feed *feed, lcdc_error **err)
 {
     feed->ended = true;
+    lc_source_note_end(feed->source, NULL);
     int64_t last = feed->reading->read->last_commit;
     return last >= 0 ? set_cursor(feed, last, err) : LCDC_OK;
 }
@@ -199,7 +182,13 @@ static lcdc_status next_internal(lcdc_feed *feed, struct lc_change_batch *out, b
         feed->has_pending = false;
         return LCDC_OK;
     }
-    return lc_change_next(feed->stream, out, more, err);
+    LC_ERROR lcdc_error *problem = NULL;
+    lcdc_status status = lc_change_next(feed->stream, out, more, &problem);
+    if (status == LCDC_OK)
+        return status;
+    if (status != LCDC_CANCELLED && status != LCDC_OUT_OF_MEMORY)
+        lc_source_note_end(feed->source, problem);
+    return lc_fail_with(lc_steal(problem), err);
 }
 
 static lcdc_status end_commit(lcdc_feed *feed, lcdc_error **err)

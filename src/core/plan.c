@@ -70,12 +70,41 @@ static lcdc_status print_plan(lcdc_plan *plan, const struct lc_read *read, const
     return LCDC_OK;
 }
 
-static lcdc_status fill(lcdc_plan *plan, lcdc_source *source, const lcdc_request *request, lcdc_error **err)
+static void clear(lcdc_plan *plan)
 {
+    for (size_t i = 0; i < plan->n; i++)
+        lc_free((char *)(uintptr_t)plan->commits[i].detail);
+    plan->n = 0;
+}
+
+/* Where a backend's word cannot be trusted before the first batch came, that is asked for: so a plan falls back where
+   the read would, and names the backend that will do the work. */
+static lcdc_status try_first_batch(struct lc_reading *reading, lcdc_error **err)
+{
+    LC_CLEANUP(lc_change_stream_freep) struct lc_change_stream *stream = NULL;
+    LC_CHANGE_BATCH struct lc_change_batch batch = {0};
+    bool more = false;
+    LC_TRY(lc_reading_start(reading, &stream, err));
+    return lc_change_next(stream, &batch, &more, err);
+}
+
+struct making {
+    lcdc_plan *plan;
+    lcdc_source *source;
+    const lcdc_request *request;
+};
+
+static lcdc_status fill(void *context, lcdc_error **err)
+{
+    const struct making *making = context;
+    const struct lc_backend *backend = lc_source_backend(making->source);
     LC_CLEANUP(lc_reading_freep) struct lc_reading *reading = NULL;
-    LC_TRY(lc_reading_open(source, request, true, &reading, err));
-    LC_TRY(collect(plan, reading, err));
-    return print_plan(plan, reading->read, lc_source_backend(source)->name, err);
+    clear(making->plan);
+    LC_TRY(lc_reading_open(making->source, making->request, true, &reading, err));
+    LC_TRY(collect(making->plan, reading, err));
+    if (backend->may_fall_back)
+        LC_TRY(try_first_batch(reading, err));
+    return print_plan(making->plan, reading->read, backend->name, err);
 }
 
 lcdc_status lcdc_plan_new(lcdc_source *source, const lcdc_request *request, lcdc_plan **out, lcdc_error **err)
@@ -84,9 +113,11 @@ lcdc_status lcdc_plan_new(lcdc_source *source, const lcdc_request *request, lcdc
         return lc_fail(err, LC_R_OPTION_VALUE, "lcdc_plan_new: a source, a request and an output are needed");
     lcdc_plan *plan = lc_calloc(1, sizeof(*plan));
     LC_TRY_ALLOC(plan);
-    source->shared.cancelled = &request->cancelled;
-    lcdc_status status = fill(plan, source, request, err);
-    source->shared.cancelled = NULL;
+    struct making making = {plan, source, request};
+    const _Atomic int *outer = source->shared.cancelled; /* of a call that needs a plan on its way */
+    source->shared.cancelled = outer ? outer : &request->cancelled;
+    lcdc_status status = lc_source_attempt(source, request, fill, &making, err);
+    source->shared.cancelled = outer;
     if (status == LCDC_OK)
         *out = plan;
     else
@@ -113,8 +144,7 @@ void lcdc_plan_free(lcdc_plan *plan)
 {
     if (!plan)
         return;
-    for (size_t i = 0; i < plan->n; i++)
-        lc_free((char *)(uintptr_t)plan->commits[i].detail);
+    clear(plan);
     lc_free(plan->commits);
     lc_free(plan->json);
     lc_free(plan);

@@ -129,12 +129,18 @@ static lcdc_status settle_verdict(lcdc_source *source, bool is_open, lcdc_error 
         const struct lc_candidate *c = &verdict->candidates[i];
         if (is_open && i == source->at) {
             lc_buf_printf(&reason, "%s%s: %s", reason.n ? "; " : "", c->name, c->reason ? c->reason : "");
+            if (verdict->failure)
+                lc_buf_printf(&reason, "; its last read broke off: %s", verdict->failure);
             continue;
         }
         if (c->usable || c->absent || (is_open && i > source->at))
             continue;
         verdict->fell_back = verdict->fell_back || (is_open && i < source->at);
         lc_buf_printf(&reason, "%s%s cannot: %s", reason.n ? "; " : "", c->name, c->reason ? c->reason : "");
+    }
+    if (source->problem) { /* one for all of them */
+        lc_buf_clear(&reason);
+        lc_buf_text(&reason, lcdc_error_message(source->problem));
     }
     lc_free(verdict->reason);
     verdict->reason = lc_buf_take(&reason);
@@ -169,19 +175,51 @@ static const lcdc_request *request_for(const lcdc_source *source, size_t i)
     return source->located && !lc_backends[i]->locate ? source->located : source->request;
 }
 
+/* Nothing more can be learned: memory is short, or nobody wants to know any more. */
+static bool is_final(lcdc_status status)
+{
+    return status == LCDC_OUT_OF_MEMORY || status == LCDC_CANCELLED || status == LCDC_INVALID_ARGUMENT;
+}
+
+/* What ends the search (a server that is down, say) is still a verdict: the first such problem is kept. */
+static lcdc_status note_problem(lcdc_source *source, lcdc_status status, lcdc_error **problem, lcdc_error **err)
+{
+    if (status == LCDC_OK)
+        return status;
+    if (is_final(status))
+        return lc_fail_with(lc_steal(*problem), err);
+    if (!source->problem)
+        source->problem = lc_steal(*problem);
+    return LCDC_OK;
+}
+
+static lcdc_status probe_one(lcdc_source *source, size_t i, struct lc_candidate *out, lcdc_error **err)
+{
+    LC_ERROR lcdc_error *problem = NULL;
+    lcdc_status status = lc_backends[i]->probe(request_for(source, i), &source->arena, out, &problem);
+    if (status != LCDC_OK) {
+        out->usable = false;
+        out->reason = lc_arena_strdup(&source->arena, lcdc_error_message(problem));
+        LC_TRY_ALLOC(out->reason);
+    }
+    return note_problem(source, status, &problem, err);
+}
+
 static lcdc_status probe_all(lcdc_source *source, lcdc_error **err)
 {
     const char *via = source->request->via;
     bool known = !via;
     struct lcdc_verdict *verdict = &source->verdict;
-    LC_TRY(locate(source, err));
+    LC_ERROR lcdc_error *problem = NULL;
+    LC_TRY(note_problem(source, locate(source, &problem), &problem, err));
     for (size_t i = 0; lc_backends[i] && i < LC_MAX_BACKENDS; i++) {
         struct lc_candidate *candidate = &verdict->candidates[verdict->n_candidates++];
-        if (via && strcmp(via, lc_backends[i]->name) != 0)
-            *candidate = (struct lc_candidate){.absent = true, .reason = "another backend was asked for"};
+        bool is_wanted = !via || strcmp(via, lc_backends[i]->name) == 0;
+        if (is_wanted)
+            LC_TRY(probe_one(source, i, candidate, err));
         else
-            LC_TRY(lc_backends[i]->probe(request_for(source, i), &source->arena, candidate, err));
-        known = known || strcmp(via, lc_backends[i]->name) == 0;
+            *candidate = (struct lc_candidate){.absent = true, .reason = "another backend was asked for"};
+        known = known || is_wanted;
         candidate->name = lc_backends[i]->name;
     }
     return known ? LCDC_OK : lc_fail(err, LC_R_OPTION_VALUE, "via: there is no backend '%s'", via);
@@ -228,42 +266,77 @@ static lcdc_status open_next(lcdc_source *source, lcdc_error **err)
                    LC_STR_ARG(shown(source->request->table)), source->verdict.reason);
             return LCDC_OK;
         }
-        if (!backend->may_fall_back) {
-            if (err) {
-                lcdc_error_free(*err);
-                *err = lc_steal(problem);
-            }
-            return status;
-        }
+        if (!backend->may_fall_back)
+            return lc_fail_with(lc_steal(problem), err);
         candidate->usable = false;
         candidate->reason = lc_arena_strdup(&source->arena, lcdc_error_message(problem));
     }
+    LC_ERROR lcdc_error *none = NULL;
+    (void)no_backend(source, &none);
+    lcdc_error_free(source->problem);
+    source->problem = lc_error_dup(none);
     (void)settle_verdict(source, false, NULL);
-    return no_backend(source, err);
+    return lc_fail_with(lc_steal(none), err);
 }
 
-bool lc_source_may_fall_back(const lcdc_source *source, const lcdc_request *request, lcdc_status status)
+static bool may_fall_back(const lcdc_source *source, const lcdc_request *request, lcdc_status status)
 {
     return lc_source_backend(source)->may_fall_back && !request->via &&
            (status == LCDC_UNSUPPORTED || status == LCDC_UNAVAILABLE || status == LCDC_CORRUPT || status == LCDC_LIMIT);
 }
 
-lcdc_status lc_source_fall_back(lcdc_source *source, lcdc_error *take_problem, lcdc_error **err)
+static lcdc_status fall_back(lcdc_source *source, const lcdc_error *problem, lcdc_error **err)
 {
-    LC_ERROR lcdc_error *problem = take_problem;
     struct lc_candidate *candidate = &source->verdict.candidates[source->at];
     lc_source_backend(source)->close(source->handle);
     source->handle = NULL;
     candidate->usable = false;
     candidate->reason = lc_arena_strdup(&source->arena, lcdc_error_message(problem));
+    LC_TRY_ALLOC(candidate->reason);
     source->at++;
     return open_next(source, err);
 }
 
-lcdc_status lcdc_source_open(const lcdc_request *request, lcdc_source **out, lcdc_error **err)
+lcdc_status lc_source_attempt(lcdc_source *source, const lcdc_request *request, lc_source_step step, void *context,
+                              lcdc_error **err)
+{
+    while (source->handle) {
+        LC_ERROR lcdc_error *problem = NULL;
+        lcdc_status status = step(context, &problem);
+        if (status == LCDC_OK)
+            return status;
+        if (!may_fall_back(source, request, status))
+            return lc_fail_with(lc_steal(problem), err);
+        LC_TRY(fall_back(source, problem, err));
+    }
+    return no_backend(source, err);
+}
+
+void lc_source_note_end(lcdc_source *source, const lcdc_error *error)
+{
+    char **failure = &source->verdict.failure;
+    if (!source->handle || (!error && !*failure))
+        return;
+    lc_free(*failure);
+    *failure = error ? lc_strdup(lcdc_error_message(error)) : NULL;
+    (void)settle_verdict(source, true, NULL); /* what is told of it is not worth an error of its own */
+}
+
+/* ---- opening ---- */
+
+static lcdc_status probe_and_open(lcdc_source *source, lcdc_error **err)
+{
+    LC_TRY(probe_all(source, err));
+    if (!source->problem)
+        return open_next(source, err);
+    LC_TRY(settle_verdict(source, false, err));
+    return lc_fail_with(lc_error_dup(source->problem), err);
+}
+
+lcdc_status lcdc_source_probe(const lcdc_request *request, lcdc_source **out, lcdc_error **err)
 {
     if (!request || !out)
-        return lc_fail(err, LC_R_OPTION_VALUE, "lcdc_source_open: a request and an output are needed");
+        return lc_fail(err, LC_R_OPTION_VALUE, "lcdc_source_probe: a request and an output are needed");
     if (!request->table || !*request->table)
         return lc_fail(err, LC_R_OPTION_VALUE, "no table was named");
     lcdc_source *source = lc_calloc(1, sizeof(*source));
@@ -272,11 +345,22 @@ lcdc_status lcdc_source_open(const lcdc_request *request, lcdc_source **out, lcd
     if (status == LCDC_OK) {
         source->request->shared = &source->shared;
         source->shared.cancelled = &request->cancelled;
-        status = probe_all(source, err);
+        status = probe_and_open(source, err);
     }
-    if (status == LCDC_OK)
-        status = open_next(source, err);
-    source->shared.cancelled = NULL;
+    if (status == LCDC_OK || source->verdict.json) {
+        source->shared.cancelled = NULL;
+        *out = source;
+    } else {
+        lcdc_source_free(source); /* still a part of the call, which may have been cancelled */
+    }
+    return status;
+}
+
+lcdc_status lcdc_source_open(const lcdc_request *request, lcdc_source **out, lcdc_error **err)
+{
+    lcdc_source *source = NULL;
+    lcdc_status status = out ? lcdc_source_probe(request, &source, err)
+                             : lc_fail(err, LC_R_OPTION_VALUE, "lcdc_source_open: an output is needed");
     if (status == LCDC_OK)
         *out = source;
     else
@@ -297,6 +381,8 @@ void lcdc_source_free(lcdc_source *source)
         lc_source_backend(source)->close(source->handle);
     lc_free(source->verdict.reason);
     lc_free(source->verdict.json);
+    lc_free(source->verdict.failure);
+    lcdc_error_free(source->problem);
     if (source->shared.object)
         source->shared.release(source->shared.object);
     lcdc_request_free(source->located);

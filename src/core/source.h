@@ -14,6 +14,7 @@ struct lcdc_verdict {
     struct lc_candidate candidates[LC_MAX_BACKENDS];
     const char *chosen;
     bool fell_back;
+    char *failure; /* of the last read of the chosen backend; NULL: it ended well, or there was none */
     char *reason;
     char *json;
 };
@@ -24,19 +25,24 @@ struct lcdc_source {
     struct lc_shared shared;
     struct lc_arena arena; /* texts of the verdict */
     size_t at;             /* the chosen backend's place in lc_backends and among the candidates */
-    void *handle;          /* what its open() gave */
+    void *handle;          /* what its open() gave; NULL: no backend is left */
+    lcdc_error *problem;   /* what ended the search for a backend; NULL: nothing did */
     struct lcdc_verdict verdict;
 };
 
 const struct lc_backend *lc_source_backend(const lcdc_source *source);
 
-/** Whether a failure before the first row is answered by the next backend. */
-bool lc_source_may_fall_back(const lcdc_source *source, const lcdc_request *request, lcdc_status status);
+/** A step that needs a backend and gives no row; it may be taken more than once. */
+typedef lcdc_status (*lc_source_step)(void *context, lcdc_error **err);
 
 /**
- * The chosen backend could not read after all: notes its words in the verdict and opens the next usable one.
- * `problem` is consumed; it is what *err gets when there is no other.
+ * Takes a step with the chosen backend. Where that cannot after all and its word was not to be trusted, its words are
+ * noted in the verdict and the step is taken again with the next usable one.
  */
-lcdc_status lc_source_fall_back(lcdc_source *source, lcdc_error *take_problem, lcdc_error **err);
+lcdc_status lc_source_attempt(lcdc_source *source, const lcdc_request *request, lc_source_step step, void *context,
+                              lcdc_error **err);
+
+/** Notes in the verdict how a read of the chosen backend ended: with an error, or well (NULL). */
+void lc_source_note_end(lcdc_source *source, const lcdc_error *error);
 
 #endif

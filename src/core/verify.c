@@ -79,23 +79,16 @@ static lcdc_status verify_once(lcdc_source *source, const lcdc_request *request,
 
 /* Nothing of a sum has left before it is whole, so every failure that another backend may do better is answered by it.
  */
-static lcdc_status verify_somewhere(lcdc_source *source, const lcdc_request *request, lcdc_verify_result *out,
-                                    lcdc_error **err)
+struct verifying {
+    lcdc_source *source;
+    const lcdc_request *request;
+    lcdc_verify_result *out;
+};
+
+static lcdc_status verify_step(void *context, lcdc_error **err)
 {
-    for (;;) {
-        LC_ERROR lcdc_error *problem = NULL;
-        lcdc_status status = verify_once(source, request, out, &problem);
-        if (status == LCDC_OK)
-            return status;
-        if (!lc_source_may_fall_back(source, request, status)) {
-            if (err) {
-                lcdc_error_free(*err);
-                *err = lc_steal(problem);
-            }
-            return status;
-        }
-        LC_TRY(lc_source_fall_back(source, lc_steal(problem), err));
-    }
+    const struct verifying *verifying = context;
+    return verify_once(verifying->source, verifying->request, verifying->out, err);
 }
 
 static lcdc_status set_end(lcdc_request *request, int64_t snapshot, lcdc_error **err)
@@ -153,7 +146,8 @@ lcdc_status lcdc_verify(lcdc_source *source, const lcdc_request *request, lcdc_v
     lcdc_verify_result result = {0};
     LC_TRY(without_shape(request, &whole, err));
     source->shared.cancelled = &request->cancelled;
-    lcdc_status status = verify_somewhere(source, whole, &result, err);
+    struct verifying verifying = {source, whole, &result};
+    lcdc_status status = lc_source_attempt(source, whole, verify_step, &verifying, err);
     if (status == LCDC_OK && !result.holds)
         status = find_first_bad(source, whole, &result.first_bad_snapshot, err);
     source->shared.cancelled = NULL;

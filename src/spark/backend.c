@@ -77,11 +77,23 @@ static bool is_not_for(const struct way *way, const struct lc_spark_server *serv
     return false;
 }
 
+/* Whatever comes of the rest. */
+static lcdc_status tell_server(const struct lc_spark_server *server, struct lc_arena *arena, struct lc_candidate *out,
+                               lcdc_error **err)
+{
+    if (!server || !server->version)
+        return LCDC_OK;
+    out->server_version = lc_arena_strdup(arena, server->version);
+    LC_TRY_ALLOC(out->server_version);
+    out->native_expected = server->has_changes;
+    return LCDC_OK;
+}
+
 /* A refusal keeps the engine's words. */
 static lcdc_status probe_way(const struct way *way, const lcdc_request *request, struct lc_arena *arena,
                              struct lc_candidate *out, lcdc_error **err)
 {
-    struct lc_spark_server *server;
+    struct lc_spark_server *server = NULL;
     LC_ERROR lcdc_error *problem = NULL;
     *out = (struct lc_candidate){.format = way->format};
     if (!lc_spark_is_url(request->table)) {
@@ -89,21 +101,22 @@ static lcdc_status probe_way(const struct way *way, const lcdc_request *request,
         out->reason = "the location is no Spark server";
         return LCDC_OK;
     }
-    LC_TRY(lc_spark_server_get(request, &server, err));
-    out->server_version = lc_arena_strdup(arena, server->version);
-    LC_TRY_ALLOC(out->server_version);
-    out->native_expected = server->has_changes;
-    if (server->is_delta && way->source == LC_SQL_VIEW && !request->via) {
+    lcdc_status status = lc_spark_server_get(request, &server, &problem);
+    LC_TRY(tell_server(server, arena, out, err));
+    bool is_elsewhere = status == LCDC_OK && server->is_delta && way->source == LC_SQL_VIEW && !request->via;
+    if (is_elsewhere) {
         out->absent = true;
         out->reason = "the table is a Delta table";
         return LCDC_OK;
     }
-    lcdc_status status = way->try_it(server, &problem);
-    bool is_other_kind = status == LCDC_NOT_FOUND;
-    if (status != LCDC_OK && !is_other_kind && !lc_spark_is_refusal(status)) {
-        if (err)
-            *err = lc_steal(problem);
-        return status;
+    bool is_asked = status == LCDC_OK;
+    if (is_asked)
+        status = way->try_it(server, &problem);
+    bool is_other_kind = is_asked && status == LCDC_NOT_FOUND;
+    if (status != LCDC_OK && !is_other_kind && !(is_asked && lc_spark_is_refusal(status))) {
+        if (server)
+            lc_spark_server_give_up(server, problem);
+        return lc_fail_with(lc_steal(problem), err);
     }
     out->usable = status == LCDC_OK;
     server->is_iceberg = server->is_iceberg || (out->usable && way->source == LC_SQL_VIEW);

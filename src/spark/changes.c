@@ -8,7 +8,14 @@
 #include "spark/result.h"
 #include "spark/seen.h"
 
-enum { MAX_SQL = 1 << 24, MAX_COMMITS = 1000, MAX_SLICES = 1024, FIRST_SLICES = 4, LEAVE_MS = 3000 };
+enum {
+    MAX_SQL = 1 << 24,
+    MAX_COMMITS = 1000,
+    MAX_SLICES = 1024,
+    FIRST_SLICES = 4,
+    LEAVE_MS = 3000,
+    LEAVE_HURRIED_MS = 300
+};
 #define WINDOW_BYTES ((int64_t)256 << 20)
 #define UNKNOWN_BYTES ((int64_t)64 << 20)
 
@@ -134,15 +141,16 @@ static void drop_view(struct changes *self)
     LC_FREE char *view = lc_steal(self->view);
     LC_BUF struct lc_buf sql;
     lc_buf_init(&sql, 256);
-    if (!view)
+    if (!view || (lc_spark_is_hurried(session) && session->is_own)) /* it goes with the session */
         return;
+    int64_t leave_ms = lc_spark_is_hurried(session) ? LEAVE_HURRIED_MS : LEAVE_MS;
     lc_buf_printf(&sql, "DROP VIEW IF EXISTS `%s`", view);
     const _Atomic int *cancelled = session->cancelled;
     int64_t timeout_ms = session->timeout_ms;
     const struct lc_shared *shared = session->shared;
     session->cancelled = NULL;
     session->shared = NULL;
-    session->timeout_ms = timeout_ms < LEAVE_MS ? timeout_ms : LEAVE_MS;
+    session->timeout_ms = timeout_ms < leave_ms ? timeout_ms : leave_ms;
     if (!sql.failed && !session->is_lost)
         (void)lc_spark_command(session, sql.p, NULL);
     session->cancelled = cancelled;
@@ -211,14 +219,11 @@ static lcdc_status ask_for_less(struct changes *self, lcdc_error *take_problem, 
     bool can_slice = self->n_slices * 4 <= MAX_SLICES && lc_sql_can_slice(self->scan.schema);
     end_query(self);
     if (self->seen.is_full || (!can_narrow && !can_slice)) {
-        lcdc_status status = lcdc_error_status(problem);
         lc_error_prefix(&problem,
                         "commit %" PRId64
                         " is too large for the server even in slices; raise spark.driver.maxResultSize there",
                         self->scan.commits[self->at].id);
-        if (err)
-            *err = lc_steal(problem);
-        return status;
+        return lc_fail_with(lc_steal(problem), err);
     }
     LC_TRY(lc_seen_rewind(&self->seen, err));
     if (can_narrow) {
@@ -344,11 +349,8 @@ static lcdc_status fetch(struct changes *self, lcdc_error **err)
     if (status == LCDC_LIMIT && problem &&
         strcmp(lcdc_error_reason(problem), lc_reason_token(LC_R_SPARK_TOO_LARGE)) == 0)
         return ask_for_less(self, lc_steal(problem), err);
-    if (status != LCDC_OK) {
-        if (err)
-            *err = lc_steal(problem);
-        return status;
-    }
+    if (status != LCDC_OK)
+        return lc_fail_with(lc_steal(problem), err);
     if (more)
         return see_batch(self, &batch, err);
     next_slice(self);

@@ -155,6 +155,19 @@ static void append_blotted(struct lc_buf *out, const char *text, size_t n_secret
     }
 }
 
+/* A detail of the error; one that cannot be kept is left out. */
+static void add_detail(lcdc_error **err, const char *key, const char *text, size_t n_secrets,
+                       const char *const *secrets)
+{
+    LC_BUF struct lc_buf told;
+    lc_buf_init(&told, 1 << 16);
+    if (!text)
+        return;
+    append_blotted(&told, text, n_secrets, secrets);
+    if (!told.failed && told.n)
+        lc_error_detail(err, key, "%s", told.p);
+}
+
 lcdc_status lc_spark_fault_raise(const struct lc_spark_fault *fault, size_t n_secrets, const char *const *secrets,
                                  lcdc_error **err)
 {
@@ -163,19 +176,19 @@ lcdc_status lc_spark_fault_raise(const struct lc_spark_fault *fault, size_t n_se
     append_blotted(&text, fault->text, n_secrets, secrets);
     if (!text.n)
         lc_buf_printf(&text, "the server gave gRPC status %d and no text", fault->code);
-    if (fault->error_class && !strstr(fault->text, fault->error_class))
-        lc_buf_printf(&text, " [%s]", fault->error_class);
+    if (fault->error_class && !strstr(fault->text, fault->error_class)) {
+        lc_buf_text(&text, " [");
+        append_blotted(&text, fault->error_class, n_secrets, secrets);
+        lc_buf_char(&text, ']');
+    }
     LC_TRY_BUF(&text);
     const char *lead = fault->code == LC_GRPC_UNAUTHENTICATED || fault->code == LC_GRPC_DENIED
                            ? "the server does not let us in: "
                        : fault->code == LC_GRPC_UNAVAILABLE ? "the Spark server broke off: "
                                                             : "Spark: ";
     lcdc_status status = lc_fail(err, reason_of(fault), "%s%s", lead, text.p);
-    if (fault->error_class)
-        lc_error_detail(err, "error_class", "%s", fault->error_class);
-    if (fault->sql_state)
-        lc_error_detail(err, "sql_state", "%s", fault->sql_state);
-    if (fault->java_class)
-        lc_error_detail(err, "java_class", "%s", fault->java_class);
+    add_detail(err, "error_class", fault->error_class, n_secrets, secrets);
+    add_detail(err, "sql_state", fault->sql_state, n_secrets, secrets);
+    add_detail(err, "java_class", fault->java_class, n_secrets, secrets);
     return status;
 }

@@ -14,6 +14,7 @@ static void server_free(void *object)
     if (!server)
         return;
     lc_spark_session_free(server->session);
+    lcdc_error_free(server->problem);
     lc_arena_done(&server->arena);
     lc_free(server);
 }
@@ -93,11 +94,8 @@ static lcdc_status find_location(struct lc_spark_server *server, lcdc_error **er
         lc_buf_text(&sql, server->table);
         LC_TRY_BUF(&sql);
         lcdc_status status = lc_spark_each_row(server->session, sql.p, ways[i].see, server, &problem);
-        if (status != LCDC_OK && !lc_spark_is_refusal(status) && status != LCDC_NOT_FOUND) {
-            if (err)
-                *err = lc_steal(problem);
-            return status;
-        }
+        if (status != LCDC_OK && !lc_spark_is_refusal(status) && status != LCDC_NOT_FOUND)
+            return lc_fail_with(lc_steal(problem), err);
     }
     return LCDC_OK;
 }
@@ -115,15 +113,11 @@ static lcdc_status check_table(struct lc_spark_server *server, lcdc_error **err)
     if (status == LCDC_OK || lc_spark_is_refusal(status)) /* one that it cannot read may still be found and read by
                                                              others */
         return LCDC_OK;
-    if (err)
-        *err = lc_steal(problem);
-    return status;
+    return lc_fail_with(lc_steal(problem), err);
 }
 
-static lcdc_status server_new(const lcdc_request *request, struct lc_spark_server **out, lcdc_error **err)
+static lcdc_status ask_server(struct lc_spark_server *server, const lcdc_request *request, lcdc_error **err)
 {
-    LC_CLEANUP(server_freep) struct lc_spark_server *server = lc_calloc(1, sizeof(*server));
-    LC_TRY_ALLOC(server);
     if (!request->name || !*request->name)
         return lc_fail(err, LC_R_OPTION_VALUE,
                        "name: a Spark server has many tables, say which with --table catalog.db.table");
@@ -132,9 +126,28 @@ static lcdc_status server_new(const lcdc_request *request, struct lc_spark_serve
     LC_TRY(lc_spark_version(server->session, &server->version, err));
     server->has_changes = version_has_changes(server->version);
     LC_TRY(check_table(server, err));
-    LC_TRY(find_location(server, err));
+    return find_location(server, err);
+}
+
+/* Of a failed one, what it said before it failed is kept too, but not where nothing can be known. */
+static lcdc_status server_new(const lcdc_request *request, struct lc_spark_server **out, lcdc_error **err)
+{
+    LC_CLEANUP(server_freep) struct lc_spark_server *server = lc_calloc(1, sizeof(*server));
+    LC_ERROR lcdc_error *problem = NULL;
+    LC_TRY_ALLOC(server);
+    lcdc_status status = ask_server(server, request, &problem);
+    if (status == LCDC_OUT_OF_MEMORY || status == LCDC_CANCELLED || status == LCDC_INVALID_ARGUMENT)
+        return lc_fail_with(lc_steal(problem), err);
+    server->problem = lc_steal(problem);
     *out = lc_steal(server);
     return LCDC_OK;
+}
+
+void lc_spark_server_give_up(struct lc_spark_server *server, const lcdc_error *problem)
+{
+    lcdc_status status = lcdc_error_status(problem);
+    if (!server->problem && status != LCDC_OUT_OF_MEMORY && status != LCDC_CANCELLED)
+        server->problem = lc_error_dup(problem);
 }
 
 lcdc_status lc_spark_server_get(const lcdc_request *request, struct lc_spark_server **out, lcdc_error **err)
@@ -149,5 +162,6 @@ lcdc_status lc_spark_server_get(const lcdc_request *request, struct lc_spark_ser
         shared->release = server_free;
     }
     *out = shared->object;
-    return LCDC_OK;
+    const lcdc_error *problem = (*out)->problem;
+    return problem ? lc_fail_with(lc_error_dup(problem), err) : LCDC_OK;
 }

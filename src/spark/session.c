@@ -8,7 +8,7 @@
 
 #include "lakecdc/base.h"
 
-enum { LEAVE_MS = 3000, LEAVE_LOST_MS = 500, LOOK_MS = 20, MAX_PAUSE_MS = 2000 };
+enum { LEAVE_MS = 3000, LEAVE_LOST_MS = 500, LEAVE_HURRIED_MS = 350, LOOK_MS = 20, MAX_PAUSE_MS = 2000 };
 
 /* ---- ids, waits ---- */
 
@@ -38,10 +38,14 @@ struct lc_http2_wait lc_spark_wait(const struct lc_spark_session *session)
                                   .cancels = {session->cancelled, session->shared ? session->shared->cancelled : NULL}};
 }
 
+bool lc_spark_is_hurried(const struct lc_spark_session *session)
+{
+    return session->shared && session->shared->cancelled && *session->shared->cancelled;
+}
+
 static bool is_cancelled(const struct lc_spark_session *session)
 {
-    return (session->cancelled && *session->cancelled) ||
-           (session->shared && session->shared->cancelled && *session->shared->cancelled);
+    return (session->cancelled && *session->cancelled) || lc_spark_is_hurried(session);
 }
 
 lcdc_status lc_spark_back_off(const struct lc_spark_session *session, int tries, const struct lc_spark_fault *fault,
@@ -139,12 +143,20 @@ static lcdc_status call_server(struct lc_spark_session *session, const char *met
     }
 }
 
-/* One try, a short wait, no error: for the ways out and for what is good to have. */
+/*
+ * One try, a short wait, no error: for the ways out and for what is good to have. A cancel ends the wait; what is
+ * called after one has a time of its own, so that a cancelled call is back within a second and still leaves nothing
+ * behind.
+ */
 static void call_quickly(struct lc_spark_session *session, const char *method, const ProtobufCMessage *request,
                          struct lc_buf *reply)
 {
     LC_CLEANUP(lc_grpc_end_done) struct lc_grpc_end end = {0};
-    struct lc_http2_wait wait = {.deadline_ms = lc_now_ms() + (session->is_lost ? LEAVE_LOST_MS : LEAVE_MS)};
+    struct lc_http2_wait wait = lc_spark_wait(session);
+    wait.deadline_ms = lc_now_ms() + (lc_spark_is_hurried(session) ? LEAVE_HURRIED_MS
+                                      : session->is_lost           ? LEAVE_LOST_MS
+                                                                   : LEAVE_MS);
+    wait.n_cancels = is_cancelled(session) ? 0 : wait.n_cancels;
     struct call call = {method, request, &wait};
     lc_buf_init(reply, LC_FRAME_MAX);
     lcdc_status status = call_once(session, &call, reply, &end, NULL);
@@ -266,7 +278,7 @@ void lc_spark_leave(struct lc_spark_session *session, const char *operation_id, 
         PROTOBUF_C_MESSAGE_INIT(&lc__spark__release_execute_request__descriptor), COMMON(session),
         .operation_id = (char *)(uintptr_t)operation_id,
         .release_case = LC__SPARK__RELEASE_EXECUTE_REQUEST__RELEASE_RELEASE_ALL, .release_all = &all};
-    if (is_running)
+    if (is_running && !lc_spark_is_hurried(session)) /* the release alone stops it too, a little later */
         call_quickly(session, "Interrupt", &interrupt.base, &reply);
     call_quickly(session, "ReleaseExecute", &release.base, &reply2);
 }

@@ -37,6 +37,8 @@ lcdc_status lc_spark_new_id(char out[37], lcdc_error **err);
 
 /** How long a wait that begins now may last. */
 struct lc_http2_wait lc_spark_wait(const struct lc_spark_session *session);
+/** A call on the source was cancelled and is on its way back: what is still to be done must not take long. */
+bool lc_spark_is_hurried(const struct lc_spark_session *session);
 /** The pause before try number `tries` (from 1), or the one the server asked for; LC_R_CANCELLED when it is cut short.
  */
 lcdc_status lc_spark_back_off(const struct lc_spark_session *session, int tries, const struct lc_spark_fault *fault,

@@ -64,6 +64,7 @@ static struct {
     const struct lc_script_batch *server_script; /* NULL: the script */
     size_t n_server_script;
     enum lc_reason server_fails; /* LC_R_COUNT: it does not */
+    enum lc_reason probe_fails;  /* the same of its probe */
     const char *table_id;
     bool blocks;                               /* streams wait until they are cancelled */
     const struct lc_script_batch *wrong_state; /* in place of the state after commit 3 */
@@ -78,7 +79,7 @@ static struct {
 static void fake_reset(void)
 {
     memset(&fake, 0, sizeof(fake));
-    fake.server_fails = LC_R_COUNT;
+    fake.server_fails = fake.probe_fails = LC_R_COUNT;
     fake.table_id = "table-1";
 }
 
@@ -260,14 +261,14 @@ static lcdc_status files_read(void *source, const lcdc_request *request, struct 
 static lcdc_status server_probe(const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out,
                                 lcdc_error **err)
 {
-    (void)request, (void)arena, (void)err;
-    *out = (struct lc_candidate){.usable = fake.server_usable,
+    (void)request, (void)arena;
+    *out = (struct lc_candidate){.usable = fake.server_usable && fake.probe_fails == LC_R_COUNT,
                                  .absent = !fake.server_usable,
                                  .reason = "a server",
                                  .format = "fake",
                                  .server_version = "4.2.1",
                                  .native_expected = true};
-    return LCDC_OK;
+    return fake.probe_fails == LC_R_COUNT ? LCDC_OK : lc_fail(err, fake.probe_fails, "nobody is at home");
 }
 
 static lcdc_status files_probe(const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out,
@@ -849,7 +850,104 @@ static void test_no_fallback(void **state)
     struct ArrowArray batch = {0};
     assert_true(next_text(&s));
     assert_int_not_equal(s.stream.get_next(&s.stream, &batch), 0);
-    assert_string_equal(lcdc_verdict_chosen(lcdc_source_verdict(s.source)), "server");
+    const lcdc_verdict *verdict = lcdc_source_verdict(s.source);
+    assert_string_equal(lcdc_verdict_chosen(verdict), "server");
+    assert_non_null(strstr(lcdc_verdict_reason(verdict), "its last read broke off: the script fails here"));
+    assert_false(lcdc_verdict_fell_back(verdict));
+    s.stream.release(&s.stream);
+    lcdc_feed_free(s.feed);
+    s.feed = NULL;
+    fake.server_script = NULL; /* the next one ends well, and the verdict says nothing more of it */
+    assert_int_equal(lcdc_feed_open(s.source, s.request, &s.feed, &s.err), LCDC_OK);
+    assert_int_equal(lcdc_feed_stream(s.feed, &s.stream, &s.err), LCDC_OK);
+    while (next_text(&s))
+        continue;
+    assert_null(strstr(lcdc_verdict_reason(verdict), "broke off"));
+    end(&s);
+}
+
+/* A plan and a check name the backend that would do the work, as the read does. */
+static void test_plan_and_verify_fall_back_too(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct session s = {0};
+        lcdc_plan *plan = NULL;
+        lcdc_verify_result result = {0};
+        fake_reset();
+        fake.server_usable = true;
+        fake.server_fails = LC_R_SPARK_ENGINE; /* green until it is read */
+        lc_buf_init(&s.text, 1 << 20);
+        assert_int_equal(lcdc_request_new(&s.request, NULL), LCDC_OK);
+        assert_int_equal(lcdc_request_set(s.request, "table", "/t", NULL), LCDC_OK);
+        assert_int_equal(lcdc_source_open(s.request, &s.source, &s.err), LCDC_OK);
+        assert_string_equal(lcdc_verdict_chosen(lcdc_source_verdict(s.source)), "server");
+        if (i == 0) {
+            assert_int_equal(lcdc_plan_new(s.source, s.request, &plan, &s.err), LCDC_OK);
+            assert_int_equal(lcdc_plan_commit_count(plan), 4);
+            assert_non_null(strstr(lcdc_plan_json(plan), "\"backend\":\"files\""));
+        } else {
+            assert_int_equal(lcdc_verify(s.source, s.request, &result, &s.err), LCDC_OK);
+            assert_true(result.holds);
+        }
+        assert_string_equal(lcdc_verdict_chosen(lcdc_source_verdict(s.source)), "files");
+        assert_true(lcdc_verdict_fell_back(lcdc_source_verdict(s.source)));
+        lcdc_plan_free(plan);
+        end(&s);
+    }
+}
+
+static void expect_verdict(const char *table_name, lcdc_status status, const char *words)
+{
+    lcdc_request *request = NULL;
+    lcdc_source *source = NULL;
+    LC_ERROR lcdc_error *err = NULL;
+    lcdc_feed *feed = NULL;
+    lcdc_plan *plan = NULL;
+    assert_int_equal(lcdc_request_new(&request, NULL), LCDC_OK);
+    assert_int_equal(lcdc_request_set(request, "table", table_name, NULL), LCDC_OK);
+    assert_int_equal(lcdc_source_probe(request, &source, &err), status);
+    assert_int_equal(lcdc_error_status(err), status);
+    const lcdc_verdict *verdict = lcdc_source_verdict(source);
+    assert_null(lcdc_verdict_chosen(verdict));
+    assert_string_equal(lcdc_verdict_reason(verdict), lcdc_error_message(err));
+    assert_non_null(strstr(lcdc_verdict_reason(verdict), words));
+    assert_int_equal(lcdc_verdict_candidate_count(verdict), 2);
+    assert_non_null(strstr(lcdc_verdict_json(verdict), "{\"chosen\":null,"));
+    assert_non_null(strstr(lcdc_verdict_json(verdict), "\"server_version\":\"4.2.1\""));
+    /* nothing can be read from it, and asking is no crash */
+    assert_int_not_equal(lcdc_feed_open(source, request, &feed, &err), LCDC_OK);
+    assert_int_not_equal(lcdc_plan_new(source, request, &plan, &err), LCDC_OK);
+    lcdc_source_free(source);
+    source = NULL;
+    assert_int_equal(lcdc_source_open(request, &source, &err), status);
+    assert_null(source);
+    lcdc_request_free(request);
+}
+
+static void test_a_verdict_when_nothing_can_be_read(void **state)
+{
+    (void)state;
+    fake_reset();
+    expect_verdict("/nothing", LCDC_NOT_FOUND, "no log there");
+    fake.probe_fails = LC_R_SPARK_CONNECTION; /* ends the search, though the files are there */
+    expect_verdict("/t", LCDC_UNAVAILABLE, "nobody is at home");
+    fake.probe_fails = LC_R_SPARK_DENIED;
+    expect_verdict("/t", LCDC_DENIED, "nobody is at home");
+}
+
+/* When every backend failed at a read, the source is at its end, and says so again and again. */
+static void test_a_source_without_a_backend_left(void **state)
+{
+    (void)state;
+    struct session s;
+    fake_reset();
+    fake.server_usable = true;
+    fake.server_fails = LC_R_SPARK_ENGINE;
+    assert_int_equal(begin(&s, "table", "/nothing", NULL), LCDC_UNSUPPORTED);
+    assert_int_equal(lcdc_feed_open(s.source, s.request, &s.feed, &s.err), LCDC_UNSUPPORTED);
+    assert_null(lcdc_verdict_chosen(lcdc_source_verdict(s.source)));
+    assert_non_null(strstr(lcdc_error_message(s.err), "the engine said no"));
     end(&s);
 }
 
@@ -978,6 +1076,9 @@ int main(void)
         cmocka_unit_test(test_server_first),
         cmocka_unit_test(test_fallback_before_the_first_batch),
         cmocka_unit_test(test_no_fallback),
+        cmocka_unit_test(test_plan_and_verify_fall_back_too),
+        cmocka_unit_test(test_a_verdict_when_nothing_can_be_read),
+        cmocka_unit_test(test_a_source_without_a_backend_left),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_verify_holds),
         cmocka_unit_test(test_verify_finds_the_commit),
