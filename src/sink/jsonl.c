@@ -76,7 +76,7 @@ static void print_mark(struct lc_buf *json, const struct mark *mark)
 
 static lcdc_status write_state(struct jsonl *self, const struct state *state, lcdc_error **err)
 {
-    LC_BUF struct lc_buf json;
+    LC_BUF struct lc_buf json = {0};
     lc_buf_init(&json, MAX_STATE);
     lc_buf_text(&json, "{\"committed\":");
     print_mark(&json, &state->now);
@@ -118,7 +118,7 @@ static bool parse_state(const struct json_t *json, struct state *out)
 
 static lcdc_status read_state(struct jsonl *self, bool *found, lcdc_error **err)
 {
-    LC_BUF struct lc_buf text;
+    LC_BUF struct lc_buf text = {0};
     LC_JSON struct json_t *json = NULL;
     lc_buf_init(&text, MAX_STATE + 1);
     LC_TRY(lc_sink_read_whole(self->state_path, MAX_STATE, &text, found, err));
@@ -165,7 +165,7 @@ static lcdc_status adopt(struct jsonl *self, int64_t size, lcdc_error **err)
 /* A crash came between the decision to replace the file and its end: the new one is complete. */
 static lcdc_status finish_replacing(struct jsonl *self, lcdc_error **err)
 {
-    LC_BUF struct lc_buf partial;
+    LC_BUF struct lc_buf partial = {0};
     lc_buf_init(&partial, 1 << 16);
     lc_buf_printf(&partial, "%s.partial", self->path);
     LC_TRY_BUF(&partial);
@@ -368,7 +368,7 @@ static const struct lc_sink_ops windows_ops = {.name = "jsonl",
 static lcdc_status open_one(const struct lc_sink_setup *setup, const char *path, struct lc_sink **out,
                             lcdc_error **err)
 {
-    LC_BUF struct lc_buf state_path;
+    LC_BUF struct lc_buf state_path = {0};
     struct jsonl *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
     lc_buf_init(&state_path, 1 << 16);

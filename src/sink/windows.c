@@ -40,7 +40,7 @@ static const char *const kind_words[] = {
 /* Times sort as text; '-' and ':' are left out, which some file systems do not take. */
 static char *name_of(const struct windows *self, const struct lc_window *window)
 {
-    LC_BUF struct lc_buf time;
+    LC_BUF struct lc_buf time = {0};
     struct lc_buf name;
     lc_buf_init(&time, 256);
     lc_buf_init(&name, 1024);
@@ -102,14 +102,14 @@ static lcdc_status remove_other(struct windows *self, const char *name, lcdc_err
 /* A first state may take the place of a first state, whose cursor was lost in a crash, and of nothing else. */
 static lcdc_status refuse_changes(struct windows *self, const char *name, lcdc_error **err)
 {
-    LC_BUF struct lc_buf end;
+    LC_BUF struct lc_buf end = {0};
     lc_buf_init(&end, 256);
     lc_buf_printf(&end, "-snapshot.%s", self->suffix);
     LC_TRY_BUF(&end);
     if (!is_window_file(self, name) || ends_with(name, end.p))
         return LCDC_OK;
     return lc_fail(err, LC_R_SINK_NOT_EMPTY,
-                   "%s holds %s already, a first state cannot be put beside it; remove its files or name another folder",
+                   "%s holds %s, a first state cannot be put beside it; remove its files or name another folder",
                    self->folder, name);
 }
 

@@ -2,8 +2,8 @@
 /*
  * windows.h - a folder with one file per window: the file is there as a whole, or not at all.
  *
- * Its name says which window it is ("20240229T123005.123456Z-7382.arrows"), so a window that is delivered again replaces
- * itself and the names in order are the commits in order.
+ * Its name says which window it is ("20240229T123005.123456Z-7382.arrows"), so a window that is delivered again
+ * replaces itself and the names in order are the commits in order.
  */
 #ifndef LC_SINK_WINDOWS_H
 #define LC_SINK_WINDOWS_H
