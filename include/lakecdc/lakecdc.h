@@ -10,6 +10,7 @@
 #include "error.h"
 #include "feed.h"
 #include "request.h"
+#include "sync.h"
 #include "writer.h"
 
 #endif

@@ -92,6 +92,12 @@ struct lc_backend {
      * *location NULL when it cannot be told. Text in `arena`.
      */
     lcdc_status (*locate)(const lcdc_request *request, struct lc_arena *arena, const char **location, lcdc_error **err);
+    /**
+     * Optional. For whoever looks again and again: a text, appended, that is another one after every commit, roll-back
+     * or re-creation of the table. `before` is the text of an earlier look, or NULL; with it a look at a table that has
+     * nothing new costs next to nothing, however long its history is.
+     */
+    lcdc_status (*tip)(void *source, const char *before, struct lc_buf *out, lcdc_error **err);
 };
 
 /** Best first; NULL at the end. Defined in src/backends.c. */

@@ -45,4 +45,10 @@ lcdc_status lc_source_attempt(lcdc_source *source, const lcdc_request *request, 
 /** Notes in the verdict how a read of the chosen backend ended: with an error, or well (NULL). */
 void lc_source_note_end(lcdc_source *source, const lcdc_error *error);
 
+/**
+ * A text that is another one after every commit, roll-back or re-creation of the table; left empty where the backend
+ * cannot tell without a read. `before`: that of an earlier look, or NULL.
+ */
+lcdc_status lc_source_tip(lcdc_source *source, const char *before, struct lc_buf *out, lcdc_error **err);
+
 #endif

@@ -193,10 +193,17 @@ static lcdc_status delta_read_open(void *handle, const lcdc_request *request, st
     return status;
 }
 
+static lcdc_status delta_tip(void *handle, const char *before, struct lc_buf *out, lcdc_error **err)
+{
+    struct source *source = handle;
+    return lc_delta_log_tip(source->storage, source->root, before, out, err);
+}
+
 const struct lc_backend lc_delta_backend = {.abi = LC_BACKEND_ABI,
                                             .size = sizeof(struct lc_backend),
                                             .name = "direct",
                                             .probe = delta_probe,
                                             .open = delta_open,
                                             .read_open = delta_read_open,
-                                            .close = delta_close};
+                                            .close = delta_close,
+                                            .tip = delta_tip};

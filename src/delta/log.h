@@ -56,6 +56,14 @@ const struct lc_delta_commit_file *lc_delta_log_find(const struct lc_delta_log *
 /** The text of a commit; borrowed until the next call. LC_R_DELTA_VERSION_GAP or _GONE when it is missing. */
 lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struct lc_str *out, lcdc_error **err);
 
+/**
+ * The newest version and what its file looks like, as a text, appended. With the text of an earlier look only that
+ * version's file and the place of the next one are looked at; the text stays the same while nothing was committed,
+ * taken back or made anew.
+ */
+lcdc_status lc_delta_log_tip(struct lc_storage *storage, const char *root, const char *before, struct lc_buf *out,
+                             lcdc_error **err);
+
 /** The first version from which on every commit up to the latest is there. */
 int64_t lc_delta_log_first_whole(const struct lc_delta_log *log);
 

@@ -189,10 +189,29 @@ static lcdc_status iceberg_read_open(void *handle, const lcdc_request *request, 
     return status;
 }
 
+/* Every commit writes a metadata file of another name; in a folder that was made anew the old names may come again. */
+static lcdc_status iceberg_tip(void *handle, const char *before, struct lc_buf *out, lcdc_error **err)
+{
+    struct source *source = handle;
+    LC_CLEANUP(lc_iceberg_place_done) struct lc_iceberg_place place = {0};
+    struct lc_file_info info = {.size = -1, .mtime_ms = INT64_MIN};
+    (void)before;
+    if (source->catalog) {
+        LC_TRY(source->catalog->ops->locate(source->catalog, source->table, &place, err));
+    } else {
+        LC_TRY(lc_iceberg_locate(source->storage, source->table, &place, err));
+        LC_TRY(lc_storage_stat(source->storage, place.location, &info, err));
+    }
+    lc_buf_printf(out, "%s/%" PRId64 "/%" PRId64, place.location, info.size, info.mtime_ms);
+    LC_TRY_BUF(out);
+    return LCDC_OK;
+}
+
 const struct lc_backend lc_iceberg_backend = {.abi = LC_BACKEND_ABI,
                                               .size = sizeof(struct lc_backend),
                                               .name = "direct",
                                               .probe = iceberg_probe,
                                               .open = iceberg_open,
                                               .read_open = iceberg_read_open,
-                                              .close = iceberg_close};
+                                              .close = iceberg_close,
+                                              .tip = iceberg_tip};

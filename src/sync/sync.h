@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sync.h - a sync as its files see it: the config, its tables, and who is at work on which.
+ *
+ * Workers take the table that is due the longest; `mutex` guards when tables are due and whether they are being worked
+ * on, nothing else. The thread that called lcdc_sync_run() waits for a stop and serves the metrics.
+ */
+#ifndef LC_SYNC_SYNC_H
+#define LC_SYNC_SYNC_H
+
+#include "sync/metrics.h"
+#include "sync/run.h"
+
+struct lc_job {
+    struct lc_table_run run;
+    int64_t due_ms; /* on lc_clock_ms() */
+    bool is_busy, is_done; /* done: this run's round was made (once) */
+    lcdc_error *problem;   /* of the last round */
+};
+
+struct lcdc_sync {
+    struct lc_config config;
+    struct lc_world world;
+    struct lc_sync_log log;
+    bool once;
+    size_t n_jobs;
+    struct lc_job *jobs;
+    int wake[2]; /* a pipe: the end of a run, or a stop */
+    _Atomic int stopping;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    size_t n_done;
+    struct lc_metrics metrics;
+};
+
+/** Makes rounds until the sync is stopped, or each table's one is made. @thread a worker */
+void lc_sync_work(lcdc_sync *sync);
+
+#endif
