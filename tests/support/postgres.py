@@ -90,14 +90,14 @@ class Server:
 
     def sql(self, text, user="owner", database="postgres"):
         p = subprocess.run([f"{self.bin}/psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--csv", "-P", f"null={NULL}", "-h", "127.0.0.1", "-p", str(self.port), "-U", user,
-                            "-d", database, "-c", text], env={**os.environ, "PGPASSWORD": PASSWORD}, capture_output=True, text=True)
-        assert p.returncode == 0, f"{p.stderr.strip()}\n    {text}"
-        return p.stdout
+                            "-d", database, "-c", text], env={**os.environ, "PGPASSWORD": PASSWORD}, capture_output=True)
+        assert p.returncode == 0, f"{p.stderr.decode().strip()}\n    {text}"
+        return p.stdout.decode()
 
     def rows(self, text, **kw):
         """The rows of a query, as tuples of texts and None."""
-        found = list(csv.reader(io.StringIO(self.sql(text, **kw))))
-        return [tuple(None if v == NULL else v for v in row) for row in found[1:]]
+        found = list(csv.reader(io.StringIO(self.sql(text, **kw), newline="")))
+        return [tuple(None if v == NULL else v for v in row or [""]) for row in found[1:]]
 
     def backends(self):
         """The pids of the sessions that sinks hold."""
