@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 
-.PHONY: all release dev deps deps-test demo check check-fast tsan fuzz coverage bench bench-spark fmt lint install clean
+.PHONY: all release dev deps deps-test demo check check-fast tsan fuzz coverage bench bench-micro bench-programs bench-spark fmt lint install clean
 .NOTPARALLEL:
 
 all: release
@@ -52,8 +52,17 @@ coverage: deps-test
 	cmake --build --preset coverage -j $(JOBS)
 	ctest --preset coverage -L unit
 
-bench: release deps-test
-	build/venv/bin/python bench/run.py
+# this project beside its peers: bench/results/ (BENCH="--only cdf --rounds 3" for a part of it)
+bench: bench-programs
+	build/venv/bin/python bench/run.py $(BENCH)
+
+# the hot loops by themselves
+bench-micro: bench-programs
+	build/venv/bin/python bench/micro/run.py build/release
+
+bench-programs: deps-test
+	cmake --preset release -DLAKECDC_BENCH=ON
+	cmake --build --preset release -j $(JOBS)
 
 # memory and first row of a 2 GB Spark result, beside PySpark
 bench-spark: release

@@ -5,6 +5,7 @@
 inserts 10,000. Variants: plain, cdf, rt (row tracking, copy-on-write), rtdv (row tracking + deletion vectors), cdfdv.
 JARS is a folder with delta-spark_4.2_2.13 and delta-storage. Prints Spark's own time to read that one commit.
 Check values of version 2: 100,000 update pairs, 10,000 inserts; sum(amount) of post-images and inserts 50146783.9397, of pre-images 50036783.9397.
+Of version 1: 10,000,000 rows, sum(amount) 5001281883.2872.
 """
 import glob, shutil, sys, time
 from pyspark.sql import SparkSession

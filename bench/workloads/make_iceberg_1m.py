@@ -3,6 +3,7 @@
 
 1,000,000 appended rows in 4 files of 11 columns (about 700 bytes a row, hard to compress), `country` clustered by file so that one file of four
 holds every 'SE' row, plus a snapshot of 3 equality deletes written by Iceberg's own Java writers. Table OUT/db/events; prints the snapshot ids.
+Check values: 1,000,000 inserts, sum(amount) 49995000.00; 3 deletes, 100.13. Of country SE: 250,000 inserts, 12498750.00; 1 delete, 0.07.
 """
 import glob, shutil, sys, time
 from pyspark.sql import SparkSession
