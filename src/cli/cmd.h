@@ -19,21 +19,29 @@ enum {
     LC_TAKES_LIMITS = 8,
     LC_TAKES_ROWS = 16,
     LC_TAKES_JSON = 32,
-    LC_TAKES_COLOR = 64
+    LC_TAKES_COLOR = 64,
+    LC_TAKES_SYNC = 128,
+    LC_TAKES_LEDGER = 256
 };
 
 struct lc_cli_options {
     lcdc_request *request;
     bool has_table;
-    const char *word; /* the operand of a command that takes no table */
+    const char *word;   /* the operand of a command that takes no table */
+    const char *second; /* the one after it, of a command that has two */
     const char *format, *output, *color;
     int64_t limit; /* rows; -1 = all */
     bool stats, print_cursor, quiet, json, help;
+    bool check, init, once, dry_run; /* sync */
+    const char *interval, *log_format;
+    const char *ledger, *set_cursor; /* ledger */
+    bool resume, pause;
 };
 
 struct lc_cli_command {
     const char *name;
     const char *operand;        /* "TABLE" */
+    const char *second;         /* "[TABLE]"; NULL: there is one operand */
     const char *summary;        /* one line */
     const char *about;          /* paragraphs */
     const char *examples[3][2]; /* command line, what it does */
@@ -50,8 +58,10 @@ int lc_cli_unknown_command(const char *name);
 int lc_cmd_changes(const struct lc_cli_options *options);
 int lc_cmd_completion(const struct lc_cli_options *options);
 int lc_cmd_help(const struct lc_cli_options *options);
+int lc_cmd_ledger(const struct lc_cli_options *options);
 int lc_cmd_plan(const struct lc_cli_options *options);
 int lc_cmd_probe(const struct lc_cli_options *options);
+int lc_cmd_sync(const struct lc_cli_options *options);
 int lc_cmd_verify(const struct lc_cli_options *options);
 
 /* ---- options (opt.c) ---- */
@@ -147,6 +157,8 @@ void lc_cli_progress_clear(struct lc_cli_progress *progress);
 
 /** SIGINT and SIGTERM cancel `feed` until called again with NULL. */
 void lc_cli_interrupt_watch(lcdc_feed *feed);
+/** SIGINT and SIGTERM stop `sync` until called again with NULL. */
+void lc_cli_interrupt_sync(lcdc_sync *sync);
 /** From here on a signal ends calls to a server in good order; NULL: it is over. Tables in files have nothing to undo.
  */
 void lc_cli_interrupt_begin(lcdc_request *request);

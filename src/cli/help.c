@@ -105,8 +105,9 @@ static void print_examples(const struct lc_cli_command *command)
 
 static int print_command(const struct lc_cli_command *command)
 {
-    fprintf(stdout, "lakecdc %s - %s\n\nusage: lakecdc %s %s%s\n\n", command->name, command->summary, command->name,
-            command->operand, command->takes ? " [OPTION ...]" : "");
+    fprintf(stdout, "lakecdc %s - %s\n\nusage: lakecdc %s %s%s%s%s\n\n", command->name, command->summary, command->name,
+            command->operand, command->second ? " " : "", command->second ? command->second : "",
+            command->takes ? " [OPTION ...]" : "");
     print_wrapped(command->about, 0, 0);
     print_examples(command);
     print_flags(command);

@@ -12,6 +12,7 @@
 
 static _Atomic(lcdc_request *) asked;
 static _Atomic(lcdc_feed *) watched;
+static _Atomic(lcdc_sync *) syncing;
 static volatile sig_atomic_t caught;
 
 static void on_signal(int number)
@@ -19,6 +20,7 @@ static void on_signal(int number)
     lcdc_feed *feed = watched;
     caught = number;
     lcdc_request_cancel(asked);
+    lcdc_sync_stop(syncing);
     if (feed)
         lcdc_feed_cancel(feed);
 }
@@ -49,6 +51,15 @@ void lc_cli_interrupt_watch(lcdc_feed *feed)
         return;
     }
     handle(feed ? on_signal : SIG_DFL);
+}
+
+void lc_cli_interrupt_sync(lcdc_sync *sync)
+{
+    syncing = sync;
+    if (sync)
+        handle(on_signal);
+    if (sync && caught)
+        lcdc_sync_stop(sync);
 }
 
 int lc_cli_interrupt_signal(void)

@@ -74,6 +74,38 @@ static const struct lc_cli_command commands[] = {
         .run = lc_cmd_verify,
     },
     {
+        .name = "sync",
+        .operand = "CONFIG",
+        .summary = "keep targets in step with tables, as a config says",
+        .about =
+            "Reads what is new in every table of CONFIG, delivers it to the sinks the config names, and remembers in "
+            "the ledger how far it is; goes on until SIGTERM or SIGINT, which end it within a second. One commit is "
+            "one window: it is there whole or not at all. A table that fails waits and is tried again while the others "
+            "go on; one whose changes are lost is stopped, with the command that resumes it in the log. Options under "
+            "Table are for --init. docs/sync.md tells the whole story.",
+        .examples = {{"lakecdc sync --init ./orders > sync.yaml", "a config to begin with"},
+                     {"lakecdc sync --check sync.yaml", "is it right, and does it fit the tables"},
+                     {"lakecdc sync sync.yaml --once --log-format json", "up to date, then end"}},
+        .takes = LC_TAKES_TABLE | LC_TAKES_SYNC,
+        .run = lc_cmd_sync,
+    },
+    {
+        .name = "ledger",
+        .operand = "ACTION",
+        .second = "[TABLE]",
+        .summary = "show or set how far a sync is",
+        .about =
+            "list: every table of a ledger with its state, one a line. show TABLE: all that is remembered of it. reset "
+            "TABLE: the next run begins it anew, its whole state replacing what the target holds. set TABLE: with "
+            "--cursor, --resume or --pause. reset and set need the sync to be stopped; list and show do not. ACTION is "
+            "list, show, reset or set.",
+        .examples = {{"lakecdc ledger list --ledger sync.yaml", "every table of that sync"},
+                     {"lakecdc ledger show orders --ledger ledger.db --json", "one table for a machine"},
+                     {"lakecdc ledger reset orders --ledger ledger.db", "begin it anew"}},
+        .takes = LC_TAKES_LEDGER | LC_TAKES_JSON,
+        .run = lc_cmd_ledger,
+    },
+    {
         .name = "completion",
         .operand = "SHELL",
         .summary = "print completion for bash, zsh or fish",

@@ -174,6 +174,36 @@ static lcdc_status set_own(const struct lc_cli_flag *flag, const char *value, st
     case HELP:
         out->help = true;
         return LCDC_OK;
+    case CHECK:
+        out->check = true;
+        return LCDC_OK;
+    case INIT:
+        out->init = true;
+        return LCDC_OK;
+    case ONCE:
+        out->once = true;
+        return LCDC_OK;
+    case DRY_RUN:
+        out->dry_run = true;
+        return LCDC_OK;
+    case INTERVAL:
+        out->interval = value;
+        return LCDC_OK;
+    case LOG_FORMAT:
+        out->log_format = value;
+        return LCDC_OK;
+    case LEDGER:
+        out->ledger = value;
+        return LCDC_OK;
+    case SET_CURSOR:
+        out->set_cursor = value;
+        return LCDC_OK;
+    case RESUME:
+        out->resume = true;
+        return LCDC_OK;
+    case PAUSE:
+        out->pause = true;
+        return LCDC_OK;
     case OWN_COUNT:
         break;
     }
@@ -229,6 +259,10 @@ static lcdc_status parse_operand(struct parsing *parsing)
     struct lc_cli_options *out = parsing->out;
     const char *word = parsing->argv[parsing->at++];
     bool is_table = (parsing->command->takes & LC_TAKES_TABLE) != 0;
+    if (out->word && parsing->command->second && !out->second) {
+        out->second = word;
+        return LCDC_OK;
+    }
     if (!parsing->command->operand || out->word)
         return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.usage", "unexpected word '%s': usage is lakecdc %s %s%s", word,
                            parsing->command->name, parsing->command->operand ? parsing->command->operand : "",
@@ -261,7 +295,7 @@ lcdc_status lc_cli_parse(const struct lc_cli_command *command, int argc, char **
     }
     bool has_name = lcdc_request_get(out->request, "name") != NULL;
     if ((command->takes & LC_TAKES_TABLE) && !out->has_table && !has_name)
-        return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.usage", "%s needs a TABLE; see lakecdc help %s", command->name,
-                           command->name);
+        return lc_cli_fail(LCDC_INVALID_ARGUMENT, "cli.usage", "%s needs a %s; see lakecdc help %s", command->name,
+                           command->operand, command->name);
     return LCDC_OK;
 }
