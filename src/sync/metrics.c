@@ -17,6 +17,11 @@ struct metric {
     int64_t (*value)(const struct lc_run_numbers *numbers, int64_t now_us);
 };
 
+static int64_t rounds(const struct lc_run_numbers *n, int64_t now)
+{
+    (void)now;
+    return n->rounds;
+}
 static int64_t rows(const struct lc_run_numbers *n, int64_t now)
 {
     (void)now;
@@ -82,6 +87,7 @@ static int64_t commit_time(const struct lc_run_numbers *n, int64_t now)
 }
 
 static const struct metric metrics[] = {
+    {"lakecdc_rounds_total", "counter", "looks at the table that succeeded", rounds},
     {"lakecdc_rows_total", "counter", "change rows delivered", rows},
     {"lakecdc_inserts_total", "counter", "inserts among them", inserts},
     {"lakecdc_updates_total", "counter", "updates among them", updates},

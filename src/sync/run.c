@@ -187,6 +187,7 @@ static void publish(struct lc_table_run *run, bool succeeded)
     numbers->state = run->state.kind;
     numbers->failures = run->state.failures;
     if (succeeded) {
+        numbers->rounds++;
         numbers->success_at = numbers->level_at = now;
         numbers->lag_commits = 0;
         numbers->commit_at = run->state.commit_at;

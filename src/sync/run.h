@@ -28,7 +28,7 @@ struct lc_world {
 /** For metrics, and kept apart from the state because they may be asked for while a round goes on. */
 struct lc_run_numbers {
     enum lc_state_kind state;
-    int64_t rows, commits, windows, errors; /* since the process began */
+    int64_t rounds, rows, commits, windows, errors; /* since the process began */
     int64_t inserts, deletes, updates;
     int64_t lag_commits;          /* commits that are known and not delivered; -1 unknown */
     int64_t level_at, success_at; /* microseconds; when the table was last level, when a round last succeeded */
