@@ -98,7 +98,7 @@ static const char *copy_time(struct lc_buf *out, int64_t us)
 
 static const char *copy_text(struct lc_buf *out, struct lc_str text)
 {
-    if (memchr(text.p ? text.p : "", 0, text.n))
+    if (text.n && memchr(text.p, 0, text.n))
         return "the text has a NUL character, which postgresql's text cannot hold";
     put_escaped(out, text);
     return NULL;

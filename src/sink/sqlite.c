@@ -136,7 +136,7 @@ static lcdc_status step(struct sqlite_sink *sink, sqlite3_stmt *statement, bool 
 static lcdc_status run(struct sqlite_sink *sink, struct lc_buf *sql, lcdc_error **err)
 {
     sqlite3_stmt *statement STATEMENT = NULL;
-    bool is_row;
+    bool is_row = false;
     LC_TRY(prepare(sink, sql, &statement, err));
     lc_buf_clear(sql);
     return step(sink, statement, &is_row, err);
@@ -163,7 +163,7 @@ static lcdc_status read_state(struct sqlite_sink *sink, struct lc_db_state *out,
 {
     sqlite3_stmt *statement STATEMENT = NULL;
     struct lc_buf sql LC_BUF;
-    bool is_row;
+    bool is_row = false;
     lc_buf_init(&sql, LC_BUF_MAX);
     lc_db_select_state(&sql, &sink->target, true);
     LC_TRY(prepare(sink, &sql, &statement, err));
@@ -223,7 +223,7 @@ static lcdc_status find_columns(struct sqlite_sink *sink, struct found_columns *
 {
     sqlite3_stmt *statement STATEMENT = NULL;
     struct lc_buf sql LC_BUF;
-    bool is_row;
+    bool is_row = false;
     lc_buf_init(&sql, LC_BUF_MAX);
     lc_buf_text(&sql, "SELECT name, type, NOT \"notnull\", dflt_value FROM pragma_table_info(");
     lc_db_text(&sql, lc_str_of(sink->target.table));
@@ -408,7 +408,7 @@ static lcdc_status get_cursor(struct lc_sink *base, char **out, lcdc_error **err
 static lcdc_status is_empty(struct sqlite_sink *sink, bool *out, lcdc_error **err)
 {
     struct lc_buf sql LC_BUF;
-    bool is_row;
+    bool is_row = false;
     lc_buf_init(&sql, LC_BUF_MAX);
     lc_buf_text(&sql, "SELECT 1 FROM ");
     lc_db_target_name(&sql, &sink->target);
@@ -566,7 +566,7 @@ static lcdc_status check_duplicates(struct sqlite_sink *sink, lcdc_error **err)
 {
     sqlite3_stmt *statement STATEMENT = NULL;
     struct lc_buf sql LC_BUF, found LC_BUF;
-    bool is_row;
+    bool is_row = false;
     lc_buf_init(&sql, LC_BUF_MAX);
     lc_buf_init(&found, LC_BUF_MAX);
     if (sink->target.takes_last)
