@@ -16,7 +16,7 @@
 #define MICROSECONDS INT64_C(1000000)
 #define DAY (86400 * MICROSECONDS)
 
-/* Of the server's sources: days from 4714-11-24 BC to before 5874898-06-04; instants end past what an int64 holds. */
+/* Of the server's sources: days from 4714-11-24 BC to 5874897-12-31; instants end past what an int64 holds. */
 enum { FIRST_DAY = -2440588, END_DAY = 2147483494 - 2440588 };
 static const int64_t first_instant = FIRST_DAY * DAY;
 
@@ -49,6 +49,7 @@ static void put_bytes(struct lc_buf *out, struct lc_str bytes)
         at[2 * i + 1] = digits[byte & 15];
     }
     out->n += bytes.n * 2;
+    lc_buf_text(out, ""); /* which terminates it */
 }
 
 /* The civil date, and whether it is before Christ, which goes last. */
