@@ -158,7 +158,10 @@ lcdc_status lc_config_place(const struct lc_config_reader *reader, const char *p
     LC_BUF struct lc_buf joined = {.max = 1 << 16};
     while (strncmp(path, "./", 2) == 0)
         path += 2;
-    lc_buf_printf(&joined, "%s%s%s", folder, strcmp(folder, "/") == 0 ? "" : "/", path);
+    if (strcmp(path, ".") == 0 || !*path)
+        lc_buf_text(&joined, folder);
+    else
+        lc_buf_printf(&joined, "%s%s%s", folder, strcmp(folder, "/") == 0 ? "" : "/", path);
     LC_TRY_BUF(&joined);
     *out = lc_arena_strndup(&reader->config->arena, joined.p, joined.n);
     LC_TRY_ALLOC(*out);

@@ -252,21 +252,26 @@ static bool begins_anew(struct lc_table_run *run, enum lc_state_kind kind, const
     return true;
 }
 
-static lcdc_status note_success(struct lc_table_run *run, bool worked, lcdc_error **err)
+lcdc_status lc_run_succeed(struct lc_table_run *run, bool *changed, lcdc_error **err)
 {
     struct lc_state *state = &run->state;
-    bool was_failing = state->kind == LC_STATE_FAILING || state->error_message;
     enum lc_state_kind kind = state->cursor ? LC_STATE_ACTIVE : LC_STATE_NEW;
     const char *verdict = lcdc_verdict_json(lcdc_source_verdict(run->source));
-    bool is_new = kind != state->kind || !state->verdict || strcmp(state->verdict, verdict) != 0;
+    *changed = kind != state->kind || state->error_message || !state->verdict || strcmp(state->verdict, verdict) != 0;
     state->kind = kind;
     state->failures = 0;
     state->success_at = lc_now_us();
     lc_free(lc_steal(state->error_reason));
     lc_free(lc_steal(state->error_message));
     state->error_at = INT64_MIN;
-    LC_TRY(lc_state_text(&state->verdict, verdict, err));
-    if (was_failing || is_new || worked || run->is_dirty)
+    return *changed ? lc_state_text(&state->verdict, verdict, err) : LCDC_OK;
+}
+
+static lcdc_status note_success(struct lc_table_run *run, bool worked, lcdc_error **err)
+{
+    bool changed = false;
+    LC_TRY(lc_run_succeed(run, &changed, err));
+    if (changed || worked || run->is_dirty)
         LC_TRY(lc_run_save(run, err));
     publish(run, true);
     return LCDC_OK;

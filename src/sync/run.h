@@ -101,5 +101,7 @@ void lc_run_unbind(struct lc_table_run *run);
 /** run_deliver.c: the feed's commits go to the sink, and the cursor after them to the ledger. */
 lcdc_status lc_run_deliver(struct lc_table_run *run, enum lc_read_kind kind, bool *worked, lcdc_error **err);
 lcdc_status lc_run_save(struct lc_table_run *run, lcdc_error **err);
+/** What went well takes the last error away. *changed: the state says something else than before. */
+lcdc_status lc_run_succeed(struct lc_table_run *run, bool *changed, lcdc_error **err);
 
 #endif

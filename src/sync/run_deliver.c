@@ -134,13 +134,24 @@ static void publish(const struct delivery *self, bool has_rows)
     (void)pthread_mutex_unlock(&run->mutex);
 }
 
+static lcdc_status keep_table_id(struct lc_table_run *run, lcdc_error **err)
+{
+    struct lc_cursor cursor;
+    if (!run->state.cursor)
+        return LCDC_OK;
+    LC_TRY(lc_cursor_parse(run->state.cursor, &cursor, err));
+    if (run->state.table_id && strcmp(run->state.table_id, cursor.table_id.p) == 0)
+        return LCDC_OK;
+    return lc_state_text(&run->state.table_id, cursor.table_id.p, err);
+}
+
 /* The feed stands after a commit: what is open is committed with its cursor, then the ledger moves. */
 static lcdc_status end_commit(struct delivery *self, lcdc_error **err)
 {
     struct lc_table_run *run = self->run;
     struct lc_state *state = &run->state;
     const char *cursor = lcdc_feed_cursor(run->feed);
-    bool has_rows = self->is_open, is_state = self->kind != LC_WINDOW_CHANGES;
+    bool has_rows = self->is_open, is_state = self->kind != LC_WINDOW_CHANGES, changed = false;
     if (has_rows && !run->world->dry_run)
         LC_TRY(run->sink->ops->commit(run->sink, cursor, err));
     self->is_open = false;
@@ -155,6 +166,8 @@ static lcdc_status end_commit(struct delivery *self, lcdc_error **err)
     state->commits++;
     state->snapshots += is_state;
     state->restart = false;
+    LC_TRY(keep_table_id(run, err));
+    LC_TRY(lc_run_succeed(run, &changed, err));
     LC_TRY(lc_run_save(run, err));
     publish(self, has_rows);
     if (has_rows)
@@ -176,17 +189,6 @@ static lcdc_status end_commit_somehow(struct delivery *self, lcdc_error **err)
     return snapshot < 0 && !self->is_open ? LCDC_OK : end_commit(self, err);
 }
 
-static lcdc_status keep_table_id(struct lc_table_run *run, lcdc_error **err)
-{
-    struct lc_cursor cursor;
-    if (!run->state.cursor)
-        return LCDC_OK;
-    LC_TRY(lc_cursor_parse(run->state.cursor, &cursor, err));
-    if (run->state.table_id && strcmp(run->state.table_id, cursor.table_id.p) == 0)
-        return LCDC_OK;
-    return lc_state_text(&run->state.table_id, cursor.table_id.p, err);
-}
-
 static lcdc_status deliver(struct delivery *self, bool *worked, lcdc_error **err)
 {
     struct lc_table_run *run = self->run;
@@ -204,7 +206,6 @@ static lcdc_status deliver(struct delivery *self, bool *worked, lcdc_error **err
         case LCDC_STEP_COMMIT:
             *worked = true;
             LC_TRY(end_commit_somehow(self, err));
-            LC_TRY(keep_table_id(run, err));
             break;
         case LCDC_STEP_END:
             return LCDC_OK;
