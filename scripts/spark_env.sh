@@ -6,7 +6,7 @@
 #   client/     a Python venv with a Connect client's libraries; it sees pyspark 4.2 unless PYTHONPATH says otherwise
 #   pyspark42/  pyspark 4.2.1, which is client, stubs and a whole server in one
 #   pyspark41/  pyspark 4.1.4
-#   jars42/     Delta for Spark 4.2        jars41/  Iceberg for Spark 4.1
+#   jars42/     Delta for Spark 4.2        jars41/  Iceberg and Delta for Spark 4.1
 #
 # The one idea: a step is a folder made beside its final place and moved there whole, with a stamp that names what
 # is in it. A folder whose stamp is right is left alone, so a second run is quick, a changed version is a new
@@ -20,6 +20,7 @@ dir=${LCDC_SPARK_DIR:-$root/build/spark}
 pyspark42=4.2.1
 pyspark41=4.1.4
 delta=io.delta:delta-spark_4.2_2.13:4.4.0
+delta41=io.delta:delta-spark_4.1_2.13:4.4.0
 iceberg=org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
 client_libraries=(grpcio==1.76.0 grpcio-status==1.76.0 protobuf==6.33.6 googleapis-common-protos==1.72.0
                   zstandard==0.25.0 py4j==0.10.9.9 pandas==2.3.3 pyarrow==26.0.1)
@@ -115,7 +116,10 @@ POM
     ls "$2"/"$artifact-$version".jar >/dev/null
 }
 install_jars42() { install_jars "$delta" "$1"; }
-install_jars41() { install_jars "$iceberg" "$1"; }
+install_jars41() {
+    install_jars "$iceberg" "$1"
+    install_jars "$delta41" "$1"
+}
 
 mkdir -p "$dir"
 exec 9>"$dir/.lock"
@@ -125,9 +129,9 @@ need_command java openjdk-17-jre-headless
 client_step
 step pyspark42 "pyspark $pyspark42" install_pyspark42
 step pyspark41 "pyspark $pyspark41" install_pyspark41
-if [ "$(cat "$dir"/jars42/.stamp "$dir"/jars41/.stamp 2>/dev/null)" != "$delta"$'\n'"$iceberg" ]; then
+if [ "$(cat "$dir"/jars42/.stamp "$dir"/jars41/.stamp 2>/dev/null)" != "$delta"$'\n'"$iceberg $delta41" ]; then
     need_command mvn maven
 fi
 step jars42 "$delta" install_jars42
-step jars41 "$iceberg" install_jars41
+step jars41 "$iceberg $delta41" install_jars41
 say "ready in $SECONDS s: $dir"

@@ -3338,9 +3338,28 @@ void visit_stream(ar::ipc::RecordBatchStreamReader &reader, Pool *pool, lc_ipc_v
     }
 }
 
-} /* namespace */
+/* Bytes of lc_alloc that go with their last user. */
+class TakenBytes final : public ar::Buffer
+{
+  public:
+    TakenBytes(char *bytes, size_t n)
+        : ar::Buffer(reinterpret_cast<const uint8_t *>(bytes), static_cast<int64_t>(n)), bytes_(bytes)
+    {
+    }
+    TakenBytes(const TakenBytes &) = delete;
+    TakenBytes &operator=(const TakenBytes &) = delete;
+    ~TakenBytes() override
+    {
+        lc_free(bytes_);
+    }
 
-extern "C" lcdc_status lc_ipc_read(const void *bytes, size_t n, lc_ipc_visit visit, void *context, lcdc_error **err)
+  private:
+    char *bytes_;
+};
+
+/* Batches point into the stream and may outlive the caller's bytes, so `bytes` makes a buffer that lives as long. */
+lcdc_status read_ipc(size_t n, const std::function<std::shared_ptr<ar::Buffer>(Pool *)> &bytes, lc_ipc_visit visit,
+                     void *context, lcdc_error **err)
 {
     Where where{"arrow ipc stream", LC_R_ARROW_BAD, LC_R_TYPE_UNSUPPORTED};
     PoolOwner pool;
@@ -3350,18 +3369,45 @@ extern "C" lcdc_status lc_ipc_read(const void *bytes, size_t n, lc_ipc_visit vis
     where.decode = pool.get();
     where.limit = kIpcMemory;
     return guard(err, where, [&] {
-        /* Batches point into the stream and may outlive the caller's bytes. */
-        std::shared_ptr<ar::Buffer> copy = allocate(static_cast<int64_t>(n), pool.get());
-        if (n > 0)
-            memcpy(copy->mutable_data(), bytes, n);
         ar::ipc::IpcReadOptions options = ar::ipc::IpcReadOptions::Defaults();
         options.memory_pool = pool.get();
         options.use_threads = false;
         options.ensure_alignment = ar::ipc::Alignment::kDataTypeSpecificAlignment;
-        auto reader = take(
-            ar::ipc::RecordBatchStreamReader::Open(std::make_shared<ar::io::BufferReader>(copy), options));
+        auto reader = take(ar::ipc::RecordBatchStreamReader::Open(
+            std::make_shared<ar::io::BufferReader>(bytes(pool.get())), options));
         visit_stream(*reader, pool.get(), visit, context, err);
     });
+}
+
+} /* namespace */
+
+extern "C" lcdc_status lc_ipc_read(const void *bytes, size_t n, lc_ipc_visit visit, void *context, lcdc_error **err)
+{
+    return read_ipc(
+        n,
+        [&](Pool *pool) {
+            std::shared_ptr<ar::Buffer> copy = allocate(static_cast<int64_t>(n), pool);
+            if (n > 0)
+                memcpy(copy->mutable_data(), bytes, n);
+            return copy;
+        },
+        visit, context, err);
+}
+
+extern "C" lcdc_status lc_ipc_read_taken(char *take_bytes, size_t n, lc_ipc_visit visit, void *context,
+                                         lcdc_error **err)
+{
+    char *bytes = take_bytes; /* until a buffer has them */
+    lcdc_status status = read_ipc(
+        n,
+        [&](Pool *) {
+            auto taken = std::make_shared<TakenBytes>(bytes, n);
+            bytes = nullptr;
+            return std::static_pointer_cast<ar::Buffer>(taken);
+        },
+        visit, context, err);
+    lc_free(bytes);
+    return status;
 }
 
 extern "C" lcdc_status lc_arrow_cast(const struct lc_field *from, const struct ArrowArray *array,

@@ -24,6 +24,8 @@ void lc_ipc_writer_close(struct lc_ipc_writer *writer);
 typedef lcdc_status (*lc_ipc_visit)(void *context, const struct ArrowSchema *schema, struct ArrowArray *batch,
                                     lcdc_error **err);
 lcdc_status lc_ipc_read(const void *bytes, size_t n, lc_ipc_visit visit, void *context, lcdc_error **err);
+/** The same of bytes that are given away (from lc_alloc; freed with the last batch that points into them): no copy. */
+lcdc_status lc_ipc_read_taken(char *take_bytes, size_t n, lc_ipc_visit visit, void *context, lcdc_error **err);
 
 /** Casts one column array to another Arrow type (integer and decimal widening, timestamps); exact or refused. */
 lcdc_status lc_arrow_cast(const struct lc_field *from, const struct ArrowArray *array, const struct lc_field *to,

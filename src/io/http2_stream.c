@@ -107,7 +107,15 @@ static lcdc_status add_header(struct lc_http2_stream *stream, const char *header
     if (strpbrk(header, "\r\n")) /* would smuggle another one in */
         return lc_fail(err, LC_R_OPTION_VALUE, "the value of header \"%.*s\" has a line break in it",
                        (int)strcspn(header, ":\r\n"), header);
-    struct curl_slist *longer = curl_slist_append(stream->headers_out, header);
+    LC_BUF struct lc_buf empty;
+    size_t n = strlen(header);
+    lc_buf_init(&empty, MAX_HEADERS);
+    if (n > 2 && strcmp(header + n - 2, ": ") == 0) { /* how curl is told of a header without a value */
+        lc_buf_append(&empty, header, n - 2);
+        lc_buf_char(&empty, ';');
+        LC_TRY_BUF(&empty);
+    }
+    struct curl_slist *longer = curl_slist_append(stream->headers_out, empty.n ? empty.p : header);
     LC_TRY_ALLOC(longer);
     stream->headers_out = longer;
     return LCDC_OK;

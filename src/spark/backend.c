@@ -22,9 +22,25 @@ static lcdc_status analyze(struct lc_spark_server *server, const char *before, c
     return lc_spark_analyze(server->session, sql.p, err);
 }
 
+/* Delta has CHANGES behind a setting, which the engine's own words do not name. */
+static lcdc_status explain_no_changes(struct lc_spark_server *server, lcdc_error *take_problem, lcdc_error **err)
+{
+    static const char flag[] = "spark.databricks.delta.changelogV2.enabled";
+    LC_ERROR lcdc_error *problem = take_problem;
+    const char *error_class = lcdc_error_detail(problem, "error_class"), *value = "";
+    bool is_off = server->is_delta && error_class &&
+                  strcmp(error_class, "UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE") == 0 &&
+                  lc_spark_get_config(server->session, flag, &value, NULL) == LCDC_OK && strcmp(value, "false") == 0;
+    if (!is_off)
+        return lc_fail_with(lc_steal(problem), err);
+    return lc_fail(err, LC_R_SPARK_ENGINE, "%s (%s is false there)", lcdc_error_message(problem), flag);
+}
+
 static lcdc_status try_native(struct lc_spark_server *server, lcdc_error **err)
 {
-    return analyze(server, "", " CHANGES FROM VERSION 0 LIMIT 0", err);
+    LC_ERROR lcdc_error *problem = NULL;
+    lcdc_status status = analyze(server, "", " CHANGES FROM VERSION 0 LIMIT 0", &problem);
+    return status == LCDC_OK ? status : explain_no_changes(server, lc_steal(problem), err);
 }
 
 static lcdc_status try_iceberg(struct lc_spark_server *server, lcdc_error **err)
@@ -34,7 +50,7 @@ static lcdc_status try_iceberg(struct lc_spark_server *server, lcdc_error **err)
 
 static lcdc_status try_delta_cdf(struct lc_spark_server *server, lcdc_error **err)
 {
-    LC_BUF struct lc_buf sql;
+    LC_BUF struct lc_buf sql = {0};
     LC_CLEANUP(lc_spark_history_done) struct lc_spark_history history = {0};
     LC_CLEANUP(lcdc_request_freep) lcdc_request *request = NULL;
     LC_TRY(lcdc_request_new(&request, err));

@@ -17,6 +17,7 @@ enum {
     LEAVE_HURRIED_MS = 300
 };
 #define WINDOW_BYTES ((int64_t)256 << 20)
+#define PIECE_BYTES ((int64_t)4 << 20) /* what leaves at once is copied out of a large batch in pieces */
 #define UNKNOWN_BYTES ((int64_t)64 << 20)
 
 struct changes {
@@ -29,6 +30,8 @@ struct changes {
     size_t at, end;
     enum lc_sql_side side;
     int64_t n_slices, slice;
+    bool any_order;                 /* the window's only commit says that it only adds rows: they are not sorted */
+    bool is_mixed;                  /* it does not */
     bool is_read;                   /* the window's rows have all come; ends of commits are still to be told */
     char *view;                     /* of the window */
     struct lc_spark_result *result; /* of the query in progress */
@@ -37,9 +40,11 @@ struct changes {
 
     /* the batch in hand */
     int64_t n, row;
+    int64_t row_bytes; /* what a row of it takes, on average */
     struct ArrowArray images;
     uint8_t *ops;
     int64_t *ids, *times, *row_ids; /* row_ids NULL: there are none */
+    int64_t *places;                /* of each row among the images; NULL: they are the images' rows */
     struct lc_seen seen;
 };
 
@@ -55,6 +60,7 @@ static void drop_batch(struct changes *self)
     lc_free(lc_steal(self->ids));
     lc_free(lc_steal(self->times));
     lc_free(lc_steal(self->row_ids));
+    lc_free(lc_steal(self->places));
     self->n = self->row = 0;
 }
 
@@ -67,26 +73,28 @@ static int64_t bytes_of(const struct lc_spark_commit *commit)
 
 static void choose_window(struct changes *self)
 {
-    int64_t sum = bytes_of(&self->scan.commits[self->at]);
+    const struct lc_spark_commit *first = &self->scan.commits[self->at];
+    int64_t sum = bytes_of(first);
     self->end = self->at + 1;
     self->side = LC_SIDE_BOTH;
     self->n_slices = 1;
     self->slice = 0;
-    self->is_read = false;
+    self->is_read = self->is_mixed = false;
     lc_seen_clear(&self->seen);
     if (sum > 2 * WINDOW_BYTES && lc_sql_can_slice(self->scan.schema)) {
         int64_t slices = sum / WINDOW_BYTES + 1;
         self->n_slices = slices < MAX_SLICES ? slices : MAX_SLICES;
         self->side = is_state(self) ? LC_SIDE_BOTH : LC_SIDE_OLD;
-        return;
+    } else {
+        while (self->end < self->scan.n && self->end - self->at < MAX_COMMITS) {
+            int64_t more = bytes_of(&self->scan.commits[self->end]);
+            if (more > WINDOW_BYTES - sum)
+                break;
+            sum += more;
+            self->end++;
+        }
     }
-    while (self->end < self->scan.n && self->end - self->at < MAX_COMMITS) {
-        int64_t more = bytes_of(&self->scan.commits[self->end]);
-        if (more > WINDOW_BYTES - sum)
-            return;
-        sum += more;
-        self->end++;
-    }
+    self->any_order = first->only_adds && self->end - self->at == 1;
 }
 
 /* The view sorts rows to find those that were only carried over, which it cannot where a column is a map; there it goes
@@ -179,6 +187,7 @@ static lcdc_status start_query(struct changes *self, lcdc_error **err)
                                  .filter = self->shape->filter,
                                  .filter_columns = self->shape->columns,
                                  .row_ids = self->shape->row_ids && self->scan.source == LC_SQL_NATIVE,
+                                 .any_order = self->any_order,
                                  .side = self->side,
                                  .n_slices = self->n_slices,
                                  .slice = self->slice,
@@ -237,6 +246,19 @@ static lcdc_status ask_for_less(struct changes *self, lcdc_error *take_problem, 
     return LCDC_OK;
 }
 
+/* What was to add rows only does more: once again, sorted. What has left cannot be put in order any more. */
+static lcdc_status ask_in_order(struct changes *self, lcdc_error **err)
+{
+    end_query(self);
+    drop_batch(self);
+    self->any_order = self->is_mixed = false;
+    if (self->seen.n || self->seen.is_full)
+        return lc_fail(err, LC_R_SPARK_PROTOCOL,
+                       "commit %" PRId64 " (%s) says that it only adds rows, and others came in the middle of it",
+                       self->scan.commits[self->at].id, self->scan.commits[self->at].operation);
+    return LCDC_OK;
+}
+
 /* ---- rows ---- */
 
 static bool is_old(uint8_t op)
@@ -250,6 +272,7 @@ static lcdc_status read_row(struct changes *self, const struct ArrowArray *batch
     const struct lc_spark_commit *commits = self->scan.commits;
     LC_TRY(lc_spark_layout_op(&self->layout, batch, i, &op, err));
     self->ops[i] = (uint8_t)op;
+    self->is_mixed = self->is_mixed || (self->any_order && op != LCDC_OP_INSERT);
     self->ids[i] = commits[self->at].id;
     self->times[i] = INT64_MIN;
     if (self->row_ids && !lc_spark_layout_row_id(&self->layout, batch, i, &self->row_ids[i]))
@@ -290,8 +313,8 @@ static void keep_row(struct changes *self, int64_t from, int64_t to)
 static lcdc_status drop_seen(struct changes *self, lcdc_error **err)
 {
     LC_FREE struct lc_hash *hashes = lc_alloc((size_t)self->n * sizeof(*hashes));
-    LC_FREE uint8_t *mask = lc_alloc((size_t)self->n);
-    LC_TRY_ALLOC(hashes && mask);
+    LC_FREE int64_t *places = lc_alloc((size_t)self->n * sizeof(*places));
+    LC_TRY_ALLOC(hashes && places);
     LC_TRY(hash_rows(self, hashes, err));
     int64_t kept = 0, commit = self->scan.commits[self->at].id;
     for (int64_t i = 0; i < self->n; i++) {
@@ -300,15 +323,13 @@ static lcdc_status drop_seen(struct changes *self, lcdc_error **err)
             lc_seen_clear(&self->seen);
         commit = self->ids[i];
         LC_TRY(lc_seen_pass(&self->seen, hashes[i], &again, err));
-        mask[i] = !again;
-        if (!again)
-            keep_row(self, i, kept++);
+        if (again)
+            continue;
+        places[kept] = i;
+        keep_row(self, i, kept++);
     }
-    if (kept == self->n)
-        return LCDC_OK;
-    LC_ARRAY struct ArrowArray left = {0};
-    LC_TRY(lc_array_filter(self->shape->columns, &self->images, mask, &left, err));
-    lc_array_move(&left, &self->images);
+    if (kept != self->n)
+        self->places = lc_steal(places);
     self->n = kept;
     return LCDC_OK;
 }
@@ -335,7 +356,8 @@ static lcdc_status see_batch(struct changes *self, struct ArrowArray *batch, lcd
         LC_TRY(read_row(self, batch, i, err));
     LC_TRY(lc_spark_layout_images(&self->layout, batch, &self->images, err));
     self->n = (int64_t)n;
-    return n ? drop_seen(self, err) : LCDC_OK;
+    self->row_bytes = self->result->row_bytes;
+    return n && !self->is_mixed ? drop_seen(self, err) : LCDC_OK;
 }
 
 static lcdc_status fetch(struct changes *self, lcdc_error **err)
@@ -351,10 +373,12 @@ static lcdc_status fetch(struct changes *self, lcdc_error **err)
         return ask_for_less(self, lc_steal(problem), err);
     if (status != LCDC_OK)
         return lc_fail_with(lc_steal(problem), err);
-    if (more)
-        return see_batch(self, &batch, err);
-    next_slice(self);
-    return LCDC_OK;
+    if (!more) {
+        next_slice(self);
+        return LCDC_OK;
+    }
+    LC_TRY(see_batch(self, &batch, err));
+    return self->is_mixed ? ask_in_order(self, err) : LCDC_OK;
 }
 
 /* ---- what leaves ---- */
@@ -371,7 +395,7 @@ static void tell(const struct changes *self, struct lc_change_batch *out, int64_
 
 static lcdc_status cut_images(struct changes *self, int64_t n, struct ArrowArray *out, lcdc_error **err)
 {
-    if (n == self->n) {
+    if (n == self->images.length) {
         lc_array_move(&self->images, out);
         return LCDC_OK;
     }
@@ -379,14 +403,24 @@ static lcdc_status cut_images(struct changes *self, int64_t n, struct ArrowArray
     const struct ArrowArray *from = &self->images;
     LC_TRY_ALLOC(rows);
     for (int64_t i = 0; i < n; i++)
-        rows[i] = self->row + i;
+        rows[i] = self->places ? self->places[self->row + i] : self->row + i;
     return lc_array_gather(self->shape->columns, 1, &from, NULL, rows, n, out, err);
+}
+
+/* How many rows may leave at once: a batch of the server may be large, and must not be copied as a whole. */
+static int64_t most_rows(const struct changes *self)
+{
+    int64_t most = self->shape->batch_rows > 0 ? self->shape->batch_rows : INT64_MAX, row_bytes = self->row_bytes;
+    if (row_bytes <= 0 || self->images.length <= PIECE_BYTES / row_bytes)
+        return most;
+    int64_t fit = PIECE_BYTES / row_bytes;
+    return fit < 1 ? 1 : fit < most ? fit : most;
 }
 
 /* Rows of the commit in progress, from the batch in hand. */
 static lcdc_status give_rows(struct changes *self, struct lc_change_batch *out, lcdc_error **err)
 {
-    int64_t n = 0, most = self->shape->batch_rows > 0 ? self->shape->batch_rows : INT64_MAX, at = self->row;
+    int64_t n = 0, most = most_rows(self), at = self->row;
     while (at + n < self->n && n < most && self->ids[at + n] == self->scan.commits[self->at].id)
         n++;
     LC_CHANGE_BATCH struct lc_change_batch batch = {.n = n};
@@ -399,6 +433,8 @@ static lcdc_status give_rows(struct changes *self, struct lc_change_batch *out, 
     tell(self, &batch, self->times[at]);
     LC_TRY(cut_images(self, n, &batch.images, err));
     self->row += n;
+    if (self->row == self->n)
+        drop_batch(self); /* not kept until the next one is here */
     *out = batch;
     batch = (struct lc_change_batch){0};
     return LCDC_OK;

@@ -113,6 +113,17 @@ static bool remakes_ids(const struct lc_field *columns, const struct ArrowArray 
     return strstr(operation, "REPLACE") || strcmp(operation, "RESTORE") == 0;
 }
 
+static bool only_adds(const struct lc_field *columns, const struct ArrowArray *batch, int64_t row,
+                      const char *operation)
+{
+    struct lc_str mode;
+    const char *key = strcmp(operation, "WRITE") == 0              ? "mode"
+                      : strcmp(operation, "STREAMING UPDATE") == 0 ? "outputMode"
+                                                                   : NULL;
+    return key && lc_spark_get_entry(columns, batch, "operationParameters", row, key, &mode) &&
+           lc_str_is_nocase(mode, "Append");
+}
+
 static lcdc_status see_version(void *context, const struct lc_field *columns, const struct ArrowArray *batch,
                                int64_t row, lcdc_error **err)
 {
@@ -123,6 +134,7 @@ static lcdc_status see_version(void *context, const struct lc_field *columns, co
         return lc_fail(err, LC_R_SPARK_PROTOCOL, "the table's history has an entry without version or time");
     LC_TRY(keep_operation(history, columns, batch, row, &commit, err));
     commit.remakes_ids = remakes_ids(columns, batch, row, commit.operation);
+    commit.only_adds = only_adds(columns, batch, row, commit.operation);
     estimate_delta(columns, batch, row, &commit);
     return add_commit(history, &commit, err);
 }
@@ -138,6 +150,7 @@ static lcdc_status see_snapshot(void *context, const struct lc_field *columns, c
     if (!lc_spark_get_int(columns, batch, "parent_id", row, &commit.parent))
         commit.parent = -1;
     LC_TRY(keep_operation(history, columns, batch, row, &commit, err));
+    commit.only_adds = strcmp(commit.operation, "append") == 0;
     estimate_iceberg(columns, batch, row, &commit);
     return add_commit(history, &commit, err);
 }

@@ -15,6 +15,7 @@ struct lc_spark_commit {
     int64_t ts_us;
     const char *operation;
     bool remakes_ids; /* Delta: rows that it only carries over get new ids */
+    bool only_adds;   /* by its own account; not proven before its rows have come */
     int64_t rows;     /* that its changes are likely to be; -1 unknown */
     int64_t bytes;    /* that they are likely to take as Arrow data; -1 unknown */
 };

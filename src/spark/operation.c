@@ -121,7 +121,8 @@ static lcdc_status join_chunk(struct lc_spark_operation *self, const Lc__Spark__
 {
     int64_t index = batch->has_chunk_index ? batch->chunk_index : 0;
     if (self->n_chunks == 0) {
-        lc_buf_clear(&self->joined);
+        lc_buf_done(&self->joined); /* the last one was taken, or was large and is not needed any more */
+        lc_buf_init(&self->joined, MAX_BATCH_BYTES);
         self->chunk = 0;
         self->n_chunks = batch->num_chunks_in_batch;
         self->chunk_rows = batch->row_count;
@@ -145,13 +146,14 @@ static lcdc_status take_batch(struct lc_spark_operation *self, const Lc__Spark__
     LC_TRY(check_place(self, batch, err));
     if (self->n_chunks && !in_parts)
         return bad(self, "a whole batch came in the middle of another one", err);
-    *out = (struct lc_spark_batch){{(const char *)batch->data.data, batch->has_data ? batch->data.len : 0},
-                                   batch->row_count};
+    *out = (struct lc_spark_batch){.ipc = {(const char *)batch->data.data, batch->has_data ? batch->data.len : 0},
+                                   .rows = batch->row_count};
     *ready = !in_parts;
     if (in_parts) {
         LC_TRY(join_chunk(self, batch, err));
         *ready = self->chunk == self->n_chunks;
         out->ipc = (struct lc_str){self->joined.p, self->joined.n};
+        out->takable = &self->joined;
     }
     if (*ready) {
         self->n_chunks = 0;

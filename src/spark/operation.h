@@ -14,8 +14,9 @@
 struct lc_spark_operation;
 
 struct lc_spark_batch {
-    struct lc_str ipc; /* a whole Arrow IPC stream; borrowed until the next call */
-    int64_t rows;      /* what the server says it holds */
+    struct lc_str ipc;      /* a whole Arrow IPC stream; borrowed until the next call */
+    struct lc_buf *takable; /* where those bytes may be taken from; NULL: they are part of something else */
+    int64_t rows;           /* what the server says it holds */
 };
 
 /** Begins a query; nothing is waited for yet. */

@@ -65,7 +65,12 @@ static lcdc_status read_message(struct lc_spark_result *result, bool *more, lcdc
     LC_TRY(lc_spark_operation_next(result->operation, &batch, more, err));
     if (!*more)
         return LCDC_OK;
-    LC_TRY(lc_ipc_read(batch.ipc.p ? batch.ipc.p : "", batch.ipc.n, see_batch, &message, err));
+    size_t n = batch.ipc.n;
+    result->row_bytes = batch.rows > 0 ? (int64_t)n / batch.rows : 0;
+    if (batch.takable)
+        LC_TRY(lc_ipc_read_taken(lc_buf_take(batch.takable), n, see_batch, &message, err));
+    else
+        LC_TRY(lc_ipc_read(batch.ipc.p ? batch.ipc.p : "", n, see_batch, &message, err));
     if (message.rows != batch.rows)
         return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server announced a batch of %" PRId64 " rows and sent %" PRId64,
                        batch.rows, message.rows);

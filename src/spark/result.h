@@ -15,6 +15,7 @@ struct lc_spark_result {
     bool has_schema;
     struct ArrowArray *waiting; /* batches of the last message that were not taken yet */
     size_t n_waiting, at_waiting;
+    int64_t row_bytes; /* what a row of the last message takes, on average */
 };
 
 lcdc_status lc_spark_result_open(struct lc_spark_session *session, const char *sql, struct lc_spark_result **out,

@@ -242,23 +242,27 @@ lcdc_status lc_spark_analyze(struct lc_spark_session *session, const char *sql, 
     return lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err);
 }
 
-lcdc_status lc_spark_set_config(struct lc_spark_session *session, const char *key, const char *value, lcdc_error **err)
+lcdc_status lc_spark_get_config(struct lc_spark_session *session, const char *key, const char **out, lcdc_error **err)
 {
     LC_WIRE ProtobufCMessage *message = NULL;
-    Lc__Spark__KeyValue pair = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__key_value__descriptor),
-                                .key = (char *)(uintptr_t)key, .value = (char *)(uintptr_t)value};
-    Lc__Spark__KeyValue *pairs[] = {&pair};
-    Lc__Spark__ConfigRequest__Set set = LC__SPARK__CONFIG_REQUEST__SET__INIT;
+    char *keys[] = {(char *)(uintptr_t)key};
+    Lc__Spark__ConfigRequest__Get get = LC__SPARK__CONFIG_REQUEST__GET__INIT;
     Lc__Spark__ConfigRequest__Operation operation = LC__SPARK__CONFIG_REQUEST__OPERATION__INIT;
-    set.n_pairs = 1;
-    set.pairs = pairs;
-    operation.op_type_case = LC__SPARK__CONFIG_REQUEST__OPERATION__OP_TYPE_SET;
-    operation.set = &set;
+    get.n_keys = 1;
+    get.keys = keys;
+    operation.op_type_case = LC__SPARK__CONFIG_REQUEST__OPERATION__OP_TYPE_GET;
+    operation.get = &get;
     Lc__Spark__ConfigRequest request = {PROTOBUF_C_MESSAGE_INIT(&lc__spark__config_request__descriptor),
                                         COMMON(session), .operation = &operation};
     LC_TRY(ask(session, "Config", &request.base, &lc__spark__config_response__descriptor, &message, err));
     const Lc__Spark__ConfigResponse *reply = (const Lc__Spark__ConfigResponse *)message;
-    return lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err);
+    LC_TRY(lc_spark_check_ids(session, reply->session_id, reply->server_side_session_id, err));
+    if (reply->n_pairs != 1 || !reply->pairs[0]->key || strcmp(reply->pairs[0]->key, key) != 0 ||
+        !reply->pairs[0]->value)
+        return lc_fail(err, LC_R_SPARK_PROTOCOL, "the server was asked for %s and answered something else", key);
+    *out = lc_arena_strdup(&session->arena, reply->pairs[0]->value);
+    LC_TRY_ALLOC(*out);
+    return LCDC_OK;
 }
 
 /* ---- the ways out ---- */

@@ -53,7 +53,8 @@ lcdc_status lc_spark_fail(struct lc_spark_session *session, const struct lc_grpc
 lcdc_status lc_spark_version(struct lc_spark_session *session, const char **out, lcdc_error **err);
 /** Sees whether a statement resolves; never ask this of a CALL, which would run. */
 lcdc_status lc_spark_analyze(struct lc_spark_session *session, const char *sql, lcdc_error **err);
-lcdc_status lc_spark_set_config(struct lc_spark_session *session, const char *key, const char *value, lcdc_error **err);
+/** A setting of the session's; lives in the session. An error where the server knows no such key. */
+lcdc_status lc_spark_get_config(struct lc_spark_session *session, const char *key, const char **out, lcdc_error **err);
 /** Stops an operation's job and frees what the server holds of it; short, and never an error. */
 void lc_spark_leave(struct lc_spark_session *session, const char *operation_id, bool is_running);
 

@@ -174,12 +174,42 @@ static void print_slice(const struct lc_sql_query *query, struct lc_buf *out)
     lc_buf_printf(out, "), %" PRId64 ") = %" PRId64, query->n_slices, query->slice);
 }
 
+/*
+ * A delete whose filter column is null because its source could not supply it is kept. That it could not is certain
+ * where the table's column holds no nulls; any other null is the row's own value, and the condition decides as it does
+ * anywhere.
+ */
+static void print_unknown_deletes(const struct lc_sql_query *query, struct lc_buf *out)
+{
+    const struct lc_field *columns = query->filter_columns;
+    LC_FREE bool *used = lc_calloc(columns->n_children ? columns->n_children : 1, sizeof(*used));
+    const char *lead = query->source == LC_SQL_VIEW ? " OR (`_change_type` = 'DELETE' AND ("
+                                                    : " OR (`_change_type` = 'delete' AND (";
+    if (!used) {
+        out->failed = true;
+        return;
+    }
+    lc_filter_columns(query->filter, used);
+    bool found = false;
+    for (size_t i = 0; i < columns->n_children; i++) {
+        if (!used[i] || columns->children[i].nullable)
+            continue;
+        lc_buf_text(out, found ? " OR " : lead);
+        lc_sql_name(out, lc_str_of(columns->children[i].name));
+        lc_buf_text(out, " IS NULL");
+        found = true;
+    }
+    lc_buf_text(out, found ? "))" : "");
+}
+
 static void print_where(const struct lc_sql_query *query, struct lc_buf *out)
 {
     const char *lead = " WHERE ";
     if (query->filter) {
         lc_buf_printf(out, "%s(", lead);
         lc_filter_print_sql(query->filter, query->filter_columns, out);
+        if (query->source != LC_SQL_STATE)
+            print_unknown_deletes(query, out);
         lc_buf_char(out, ')');
         lead = " AND ";
     }
@@ -200,7 +230,7 @@ void lc_sql_query_print(const struct lc_sql_query *query, struct lc_buf *out)
     print_list(query, out);
     print_from(query, out);
     print_where(query, out);
-    if (query->source == LC_SQL_STATE || query->side != LC_SIDE_BOTH)
+    if (query->source == LC_SQL_STATE || query->side != LC_SIDE_BOTH || query->any_order)
         return;
     lc_buf_printf(out, " ORDER BY `%s`, CASE WHEN ",
                   query->source == LC_SQL_VIEW ? "_change_ordinal" : "_commit_version");

@@ -31,7 +31,8 @@ struct lc_sql_query {
     const struct lc_field *columns; /* those to select; NULL = * */
     const struct lc_expr *filter;   /* bound to `filter_columns`; NULL = none */
     const struct lc_field *filter_columns;
-    bool row_ids; /* `_metadata` is selected too */
+    bool row_ids;   /* `_metadata` is selected too */
+    bool any_order; /* of one commit whose rows are all of one side: nothing has to be sorted */
     enum lc_sql_side side;
     int64_t n_slices, slice; /* 1, 0: all */
     const struct lc_field *hash_columns;

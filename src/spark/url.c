@@ -30,28 +30,46 @@ static lcdc_status parse_port(struct lc_str text, int *out, lcdc_error **err)
     return LCDC_OK;
 }
 
-static bool is_host_char(char c)
+static bool is_host_char(char c, bool is_ipv6)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
+    bool is_hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return is_ipv6 ? is_hex || c == ':' || c == '.'
+                   : is_hex || (c >= 'g' && c <= 'z') || (c >= 'G' && c <= 'Z') || c == '.' || c == '-' || c == '_';
 }
 
-static lcdc_status parse_host(struct lc_str text, struct lc_arena *arena, struct lc_spark_url *out, lcdc_error **err)
+/* "name", "1.2.3.4" or "[::1]", with the brackets; `*rest` is what follows. */
+static lcdc_status take_host(struct lc_str text, struct lc_str *host, struct lc_str *rest, lcdc_error **err)
 {
-    const char *colon = memchr(text.p, ':', text.n);
-    struct lc_str host = {text.p, colon ? (size_t)(colon - text.p) : text.n};
-    if (host.n == 0)
+    bool is_ipv6 = text.n && text.p[0] == '[';
+    const char *end = text.n ? memchr(text.p, is_ipv6 ? ']' : ':', text.n) : NULL;
+    size_t n = end ? (size_t)(end - text.p) + is_ipv6 : text.n;
+    if (n == 0 || (is_ipv6 && (!end || n <= 3)))
         return lc_fail(err, LC_R_SPARK_URL, "the connection string names no host; expected sc://host:port/;key=value");
-    for (size_t i = 0; i < host.n; i++)
-        if (!is_host_char(host.p[i])) /* not shown: what is before an '@' may be a password */
+    for (size_t i = is_ipv6; i < n - is_ipv6; i++)
+        if (!is_host_char(text.p[i], is_ipv6)) /* not shown: what is before an '@' may be a password */
             return lc_fail(err, LC_R_SPARK_URL,
                            "the host has a character at place %zu that none has; expected sc://host:port/;key=value",
                            i + 1);
+    *host = (struct lc_str){text.p, n};
+    *rest = (struct lc_str){text.p + n, text.n - n};
+    return LCDC_OK;
+}
+
+/* In lower case, as Spark's Python client has it; a ':' without a port means the usual one. */
+static lcdc_status parse_host(struct lc_str text, struct lc_arena *arena, struct lc_spark_url *out, lcdc_error **err)
+{
+    struct lc_str host, rest;
+    LC_TRY(take_host(text, &host, &rest, err));
     out->port = DEFAULT_PORT;
-    if (colon)
-        LC_TRY(parse_port((struct lc_str){colon + 1, text.n - host.n - 1}, &out->port, err));
-    out->host = lc_arena_strndup(arena, host.p, host.n);
-    LC_TRY_ALLOC(out->host);
+    if (rest.n && rest.p[0] != ':')
+        return lc_fail(err, LC_R_SPARK_URL, "after the host comes neither ':' and a port nor '/'");
+    if (rest.n > 1)
+        LC_TRY(parse_port((struct lc_str){rest.p + 1, rest.n - 1}, &out->port, err));
+    char *name = lc_arena_strndup(arena, host.p, host.n);
+    LC_TRY_ALLOC(name);
+    for (char *c = name; *c; c++)
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c | 0x20 : *c);
+    out->host = name;
     return LCDC_OK;
 }
 
@@ -82,26 +100,42 @@ static bool is_header_value(const char *value)
 static lcdc_status add_header(struct lc_str name, const char *value, struct lc_arena *arena, struct lc_spark_url *out,
                               lcdc_error **err)
 {
-    LC_BUF struct lc_buf text;
+    LC_BUF struct lc_buf text = {0};
     if (!is_header_name(name))
         return lc_fail(err, LC_R_SPARK_URL, "'%.*s' is no key of a connection string and cannot be a header either",
                        LC_STR_ARG(name));
     if (!is_header_value(value))
         return lc_fail(err, LC_R_SPARK_URL, "the value of '%.*s' has characters that a header cannot carry",
                        LC_STR_ARG(name));
-    if (out->n_headers == LC_SPARK_MAX_HEADERS)
+    if (out->n_headers == LC_SPARK_MAX_HEADERS || out->n_secrets == LC_SPARK_MAX_HEADERS)
         return lc_fail(err, LC_R_SPARK_URL, "the connection string has more than %d headers",
                        (int)LC_SPARK_MAX_HEADERS);
     lc_buf_init(&text, MAX_URL * 2);
     lc_buf_append(&text, name.p, name.n);
-    lc_buf_printf(&text, ": %s", value);
+    lc_buf_text(&text, ": ");
+    size_t at = 0, n_front = text.n;
+    while (at < out->n_headers && strncmp(out->headers[at], text.p, n_front) != 0)
+        at++;
+    lc_buf_text(&text, value);
     LC_TRY_BUF(&text);
-    out->headers[out->n_headers] = lc_arena_strndup(arena, text.p, text.n);
-    LC_TRY_ALLOC(out->headers[out->n_headers]);
-    out->n_headers++;
+    out->headers[at] = lc_arena_strndup(arena, text.p, text.n); /* of a key that comes twice the last one counts */
+    LC_TRY_ALLOC(out->headers[at]);
+    out->n_headers += at == out->n_headers;
     if (*value)
         out->secrets[out->n_secrets++] = value;
     return LCDC_OK;
+}
+
+/* As it would stand in a URL, which is how Spark's Python client counts. */
+static size_t quoted_length(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9') ||
+                     strchr("_.-~/", *text)
+                 ? 1
+                 : 3;
+    return n;
 }
 
 static lcdc_status set_known(struct lc_str key, const char *value, struct lc_spark_url *out, bool *is_known,
@@ -117,9 +151,10 @@ static lcdc_status set_known(struct lc_str key, const char *value, struct lc_spa
     } else if (lc_str_is(key, "user_id")) {
         out->user_id = value;
     } else if (lc_str_is(key, "user_agent")) {
-        if (strlen(value) > MAX_USER_AGENT || !is_header_value(value))
-            return lc_fail(err, LC_R_SPARK_URL, "user_agent has %zu bytes; expected at most %d, all of them printable",
-                           strlen(value), (int)MAX_USER_AGENT);
+        if (quoted_length(value) > MAX_USER_AGENT || !is_header_value(value))
+            return lc_fail(err, LC_R_SPARK_URL,
+                           "user_agent has %zu bytes percent-encoded; expected at most %d, all of them printable",
+                           quoted_length(value), (int)MAX_USER_AGENT);
         out->user_agent = value;
     } else if (lc_str_is(key, "session_id")) {
         if (!lc_is_uuid(lc_str_of(value)))
@@ -152,11 +187,12 @@ static lcdc_status parse_pair(struct lc_str pair, struct lc_arena *arena, struct
 
 static lcdc_status parse_pairs(struct lc_str text, struct lc_arena *arena, struct lc_spark_url *out, lcdc_error **err)
 {
-    while (text.n) {
+    for (bool more = text.n > 0; more;) {
         const char *end = memchr(text.p, ';', text.n);
         size_t n = end ? (size_t)(end - text.p) : text.n;
         LC_TRY(parse_pair((struct lc_str){text.p, n}, arena, out, err));
-        text = (struct lc_str){text.p + n + (end != NULL), text.n - n - (end != NULL)};
+        more = end != NULL;
+        text = (struct lc_str){text.p + n + more, text.n - n - more};
     }
     return LCDC_OK;
 }

@@ -55,6 +55,14 @@ def replace_batch(items, number, **changes):
     return items
 
 
+def as_appends(history):
+    """DESCRIBE HISTORY of a table that was only appended to."""
+    kind = pyarrow.map_(pyarrow.string(), pyarrow.string())
+    count = history.num_rows
+    history = history.set_column(history.column_names.index("operation"), "operation", pyarrow.array(["WRITE"] * count))
+    return history.append_column("operationParameters", pyarrow.array([[("mode", "Append")]] * count, kind))
+
+
 class Healthy:
     """Everything goes well."""
 
@@ -67,6 +75,10 @@ class Healthy:
 
     def execute(self, sql):
         """Before SQL runs; may raise."""
+
+    def answer(self, sql, table):
+        """What a statement gives, perhaps changed."""
+        return table
 
     def batches(self, table):
         """The table as record batches, or as pairs of row count and IPC bytes; an empty table is one empty batch."""
@@ -155,6 +167,49 @@ class NoEnginePath(FlagOff):
                 "38000",
                 "[FAILED_TO_LOAD_ROUTINE] Failed to load routine `create_changelog_view`.",
             )
+
+
+class Appends(Healthy):
+    """The history says of every version that it only added rows, and so it is."""
+
+    def answer(self, sql, table):
+        """What a statement gives, changed at will."""
+        if re.match(r"\s*DESCRIBE\s+HISTORY\s", sql, re.I):
+            return as_appends(table)
+        if "_change_type" in table.column_names:
+            inserts = [word == "insert" for word in table["_change_type"].to_pylist()]
+            return table.filter(pyarrow.array(inserts, pyarrow.bool_()))
+        return table
+
+
+class LyingHistory(Appends):
+    """The history says of every version that it only added rows, and they did more: all rows, old ones first."""
+
+    def answer(self, sql, table):
+        if re.match(r"\s*DESCRIBE\s+HISTORY\s", sql, re.I):
+            return as_appends(table)
+        if "_change_type" not in table.column_names:
+            return table
+        words, versions = table["_change_type"].to_pylist(), table["_commit_version"].to_pylist()
+        if "ORDER BY" in sql:
+            order = sorted(range(len(words)), key=lambda at: (versions[at], words[at] in ("insert", "update_postimage")))
+        else:
+            order = list(reversed(range(len(words))))
+        return table.take(pyarrow.array(order, pyarrow.int64()))
+
+
+class LateLie(LyingHistory):
+    """As lying_history, but the first batch holds inserts only: an error, for its rows have left."""
+
+    def answer(self, sql, table):
+        table = super().answer(sql, table)
+        if "_change_type" not in table.column_names or "ORDER BY" in sql:
+            return table
+        words = table["_change_type"].to_pylist()
+        order = sorted(range(len(words)), key=lambda at: words[at] != "insert")
+        inserts = [at for at in order if words[at] == "insert"]
+        more = inserts * (BATCH_ROWS // max(len(inserts), 1) + 1)
+        return table.take(pyarrow.array(more[:BATCH_ROWS] + order, pyarrow.int64()))
 
 
 class MergeOnRead(Spark41):
@@ -779,3 +834,16 @@ class Big(Healthy):
         batch = wide.combine_chunks().to_batches()[0]
         data = ipc_stream(batch)
         return [(batch.num_rows, data)] * 2000
+
+
+class LargeBatches(Healthy):
+    """A feed is 3 batches of 96 megabytes: memory is one of them and little more."""
+
+    def batches(self, table):
+        if "_change_type" not in table.column_names or table.num_rows < BATCH_ROWS:
+            return super().batches(table)
+        rows = pyarrow.concat_tables([table.slice(0, BATCH_ROWS)] * 60)
+        wide = changed_column(rows, "note", lambda column: pyarrow.array(["x" * 16_000] * len(column)))
+        batch = wide.combine_chunks().to_batches()[0]
+        data = ipc_stream(batch)
+        return [(batch.num_rows, data)] * 3

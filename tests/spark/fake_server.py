@@ -201,6 +201,8 @@ class Server:
                 "call": call,
                 "link": link.number if link else None,
                 "token": "none" if token is None else "right" if token == wanted else "wrong",
+                "bearer": token and token.removeprefix("Bearer "),
+                "user_id": request.user_context.user_id,
                 "metadata": metadata,
                 "deadline": round(deadline, 2) if deadline is not None and deadline < 1e9 else None,
                 **self.described(request),
@@ -410,7 +412,8 @@ class Server:
             if request.plan.WhichOneof("op_type") == "command":
                 execution.items = self.command_items(execution, session, sql)
             elif sql is not None:
-                execution.items = self.items_of(execution, fake_rows.answer(sql, session.views), chunk_size)
+                table = self.scenario.answer(sql, fake_rows.answer(sql, session.views))
+                execution.items = self.items_of(execution, table, chunk_size)
             else:
                 data = request.plan.root.local_relation.data
                 execution.items = self.items_of(execution, pyarrow.ipc.open_stream(data).read_all(), chunk_size)

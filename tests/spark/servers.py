@@ -5,7 +5,7 @@
     python servers.py run 42 --port-file F           keeps one running until SIGTERM, SIGINT or SIGHUP
 
 Release 42 is Spark 4.2 with Delta (catalog spark_catalog, the changelog flag on; a session may switch it off with Config),
-41 is Spark 4.1 with Iceberg (catalog ice, a hadoop catalog). Tables live in the data folder, empty at each start.
+41 is Spark 4.1 with Iceberg (catalog ice, a hadoop catalog) and Delta (spark_catalog). Tables live in the data folder, empty at each start.
 
 The one idea: spark-submit execs, so the process started here *is* the server. It asks the kernel for SIGTERM should this
 process die in any way, and every other way out goes through stop(), which ends that pid and waits for it. A lock file
@@ -50,7 +50,9 @@ DELTA = {
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 ICEBERG = {
-    EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions,io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.ice.type": "hadoop",
 }
@@ -84,9 +86,12 @@ def die_with_parent():
 class Server:
     """One Spark Connect server of a release ("42" or "41"); a context manager. A stopped one may be started again."""
 
-    def __init__(self, release, conf=None, data=None, ready_seconds=120, lock_seconds=300):
+    def __init__(self, release, conf=None, data=None, ready_seconds=120, lock_seconds=300, with_ui=False):
         self.release = release
-        self.conf = conf or {}
+        self.conf = dict(conf or {})
+        self.ui_port = free_port() if with_ui else None  # where the jobs can be asked for
+        if with_ui:
+            self.conf.update({"spark.ui.enabled": "true", "spark.ui.port": str(self.ui_port)})
         self.own_data = os.path.join(os.path.abspath(environment.FOLDER), "data" + release)
         self.data = os.path.abspath(data or self.own_data)
         self.log = os.path.join(environment.FOLDER, f"server{release}.log")
@@ -203,6 +208,11 @@ class Server:
     def log_tail(self):
         with open(self.log, encoding="utf-8", errors="replace") as log:
             return "".join(log.readlines()[-30:])
+
+
+def count_in_log(server, words):
+    with open(server.log, encoding="utf-8", errors="replace") as log:
+        return sum(words in line for line in log)
 
 
 def write_whole(path, text):

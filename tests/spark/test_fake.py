@@ -9,8 +9,10 @@ error named here after a part of them; whatever happens, the server's record of 
 
 import collections
 import concurrent.futures
+import contextlib
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -23,6 +25,7 @@ import environment
 if __name__ == "__main__":
     environment.enter_client_python(__file__)
 
+import connect_proxy
 import fake_rows
 
 LAKECDC = os.environ["LAKECDC"]
@@ -30,13 +33,21 @@ TIMEOUT = 4  # seconds, of --timeout
 LONGEST = 40  # of a run, whatever goes wrong; sanitizers included
 TABLE = "shop.t"
 
+
+def links_to(command, library):
+    with open(command, "rb") as file:
+        return library in file.read()
+
+
+SANITIZED = links_to(LAKECDC, b"libasan")
+
 # What a scenario must end in: None for all rows, else exit status and a part of the message. Read through spark_native.
 CORRUPT, UNSUPPORTED, UNAVAILABLE, DENIED, LIMIT = 6, 4, 8, 9, 10
 SCENARIOS = {
     **dict.fromkeys(
         "healthy stream_limit cut_mid_batch cut_every_stream abrupt_close rst_stream goaway_graceful goaway_abrupt "
         "reattach_disconnected offset_absent after_the_end chunked chunk_cut string_versions unknown_messages "
-        "unavailable_twice retry_info result_too_big slow_drip slow_messages no_way_out".split()
+        "unavailable_twice retry_info result_too_big slow_drip slow_messages no_way_out lying_history".split()
     ),
     "spark41": (UNSUPPORTED, "PARSE_SYNTAX_ERROR"),
     "merge_on_read": (UNSUPPORTED, "PARSE_SYNTAX_ERROR"),
@@ -87,7 +98,7 @@ SCENARIOS = {
     "no_answer": (UNAVAILABLE, "deadline"),
     "half_open": (UNAVAILABLE, "deadline"),
 }
-ELSEWHERE = {"big", "wide_rows"}  # with tests of their own
+ELSEWHERE = {"appends", "late_lie", "big", "large_batches", "wide_rows"}  # with tests of their own
 CANNOT_RELEASE = {"auth", "half_open", "dies_mid_read", "no_way_out"}  # the server does not hear of it
 OPS = {"update_preimage": "update_before", "update_postimage": "update_after"}
 
@@ -256,6 +267,37 @@ def statements_are_as_promised(fakes):
     check("`t; DROP TABLE x`" in "".join(statements(fakes, "chunked")) or run.status != 0, run.out)
 
 
+def nothing_is_added_to_the_plain_statement(fakes):
+    """One commit that only adds rows, every column and no filter: the statement and no word more, by every way."""
+    plain = {
+        "spark_native": "SELECT * FROM `shop`.`t` CHANGES FROM VERSION 1 TO VERSION 1 WITH (computeUpdates = 'true')",
+        "spark_delta_cdf": "SELECT * FROM table_changes('`shop`.`t`', 1, 1)",
+    }
+    for via, statement in plain.items():
+        check_rows(read(fakes, "appends", "--from", "1", "--to", "1", via=via), expected(1, 1))
+        sent = [sql for sql in statements(fakes, "appends") if "LIMIT" not in sql][-1]
+        check(sent == statement, sent)
+    # Iceberg: the first snapshot of the script is an append
+    ids = fake_rows.SNAPSHOTS
+    run = read(fakes, "healthy", "--from", str(ids[1]), "--to", str(ids[1]), via="spark_iceberg")
+    check_rows(run, expected(1, 1, snapshot=lambda version: ids[version]))
+    views = [sql for sql in statements(fakes, "healthy") if "`lakecdc_" in sql and sql.startswith("SELECT")]
+    check(re.fullmatch("SELECT \\* FROM `lakecdc_[0-9a-f]{32}`", views[-1]), views)
+
+
+def a_history_that_lies_is_no_disorder(fakes):
+    """Versions that say they only added rows and did more: read one by one, deletes still come before inserts."""
+    for version in ("1", "2", "4"):
+        run = read(fakes, "lying_history", "--from", version, "--to", version)
+        check_rows(run, expected(int(version), int(version)))
+        old = [json.loads(line)["op"] in ("delete", "update_before") for line in run.out.splitlines()]
+        check(old == sorted(old, reverse=True), "old images after new ones in version", version)
+    late = read(fakes, "late_lie", "--from", "3", "--to", "3")
+    check(late.status == CORRUPT and "only adds rows, and others came" in late.err, late.status, late.err)
+    for scenario in ("lying_history", "late_lie"):
+        fakes.check_nothing_held(scenario)
+
+
 def ranges_and_nothing_new(fakes):
     check_rows(read(fakes, "healthy", "--from", "2", "--to", "3"), expected(2, 3))
     check_rows(read(fakes, "healthy", "--from", "2", "--from-exclusive"), expected(3, 4))
@@ -282,6 +324,60 @@ def verdicts_tell_the_truth(fakes):
     check(off["fell_back"] and off["native_expected"] and "CHANGE_DATA_CAPTURE" in off["reason"], off)
     odd = verdict_of(fakes, "odd_version")
     check(odd["server_version"] == "banana;4.2" and not odd["native_expected"] and odd["chosen"] == "spark_native", odd)
+
+
+VERDICT_FIELDS = {
+    "chosen",
+    "format",
+    "server_version",
+    "server_major_minor",
+    "native_expected",
+    "native_usable",
+    "fell_back",
+    "reason",
+    "candidates",
+}
+NAMES = ["spark_native", "spark_iceberg", "spark_delta_cdf", "direct"]
+
+
+def failed_verdict(status, words, *where, version=None):
+    """What cannot be read is a record too: nothing chosen, the reason in the other side's words, for each candidate."""
+    run = Run(*where, "--timeout", str(TIMEOUT), "--json", command="probe")
+    check(run.status == status and words in run.err, run.status, run.err)
+    record = json.loads(run.out)
+    check(set(record) == VERDICT_FIELDS, sorted(record))
+    check(record["chosen"] is None and not record["fell_back"] and not record["native_usable"], record)
+    check(words in record["reason"] and record["server_version"] == version, record)
+    check(set(NAMES) <= {each["name"] for each in record["candidates"]}, record["candidates"])
+    check(not any(each["usable"] or not each["reason"] for each in record["candidates"]), record["candidates"])
+    return run
+
+
+def what_cannot_be_read_has_a_verdict(fakes):
+    failed_verdict(UNAVAILABLE, "connect to 127.0.0.1", "sc://127.0.0.1:1", "--table", TABLE)
+    failed_verdict(UNAVAILABLE, "deadline", fakes.url("half_open"), "--table", TABLE)
+    failed_verdict(3, "nowhere", fakes.url("healthy"), "--table", "shop.nowhere", version="4.2.1")
+    url = fakes.url("auth", host="localhost") + "/;token=wr0ng-t0ken"
+    run = failed_verdict(DENIED, "Invalid authentication token", url, "--table", TABLE)
+    check("wr0ng" not in run.out + run.err, "the token is in", run.out, run.err)
+    run = failed_verdict(UNSUPPORTED, "CHANGE_DATA_CAPTURE", fakes.url("no_engine_path"), "--table", TABLE, version="4.2.1")
+    check("DELTA_MISSING_CHANGE_DATA" in run.out, run.out)
+    # for a person: the same as a table, next to the error
+    run = Run("sc://127.0.0.1:1", "--table", TABLE, command="probe")
+    check(run.status == UNAVAILABLE and "chosen" in run.out and "spark_native" in run.out, run.out)
+
+
+def a_plan_falls_back_as_a_read_does(fakes):
+    run = read(fakes, "green_probe", "--from", "1", "--json", via="", command="plan")
+    check(run.status == 0 and "spark_native cannot" in run.err and "requires row tracking" in run.err, run.err)
+    check(json.loads(run.out)["backend"] == "spark_delta_cdf", run.out)
+    check([each["snapshot"] for each in json.loads(run.out)["commits"]] == [1, 2, 3, 4], run.out)
+    run = read(fakes, "green_probe", "--from", "1", "--json", command="plan")  # asked for by name: as the read
+    check(run.status == UNSUPPORTED and "requires row tracking" in run.err, run.err)
+    run = read(fakes, "no_engine_path", "--from", "1", "--json", via="", command="plan")
+    check(run.status == UNSUPPORTED and "DELTA_MISSING_CHANGE_DATA" in run.err, run.err)
+    for scenario in ("green_probe", "no_engine_path"):
+        fakes.check_nothing_held(scenario)
 
 
 def a_green_probe_is_no_proof(fakes):
@@ -338,7 +434,9 @@ def a_server_that_is_down_is_unavailable(_fakes):
     check(run.status == UNAVAILABLE, run.status, run.err)
 
 
-def tls_needs_the_right_authority(_fakes):
+@contextlib.contextmanager
+def tls_server():
+    """A healthy server behind TLS, and the file of the authority that vouches for it."""
     with tempfile.TemporaryDirectory() as folder:
         files = {name: os.path.join(folder, name) for name in ("port", "ca", "record")}
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_server.py")
@@ -350,14 +448,92 @@ def tls_needs_the_right_authority(_fakes):
                     break
                 time.sleep(0.1)
             with open(files["port"], encoding="utf-8") as file:
-                url = f"sc://127.0.0.1:{file.read().strip()}/;use_ssl=true"
-            rest = ("--table", TABLE, "--from", "1", "--via", "spark_native", "--timeout", "10")
-            check_rows(Run(url, *rest, "--ca-file", files["ca"]), expected())
-            check(Run(url, *rest).status == UNAVAILABLE, "a certificate nobody vouches for was taken")
-            check(Run(url.split("/;")[0], *rest).status == UNAVAILABLE, "plain HTTP/2 to a TLS port")
+                yield f"sc://127.0.0.1:{file.read().strip()}/;use_ssl=true", files["ca"]
         finally:
             server.terminate()
             server.wait(30)
+
+
+def tls_needs_the_right_authority(_fakes):
+    with tls_server() as (url, ca_file):
+        rest = ("--table", TABLE, "--from", "1", "--via", "spark_native", "--timeout", "10")
+        check_rows(Run(url, *rest, "--ca-file", ca_file), expected())
+        check(Run(url, *rest).status == UNAVAILABLE, "a certificate nobody vouches for was taken")
+        check(Run(url.split("/;")[0], *rest).status == UNAVAILABLE, "plain HTTP/2 to a TLS port")
+
+
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+def proxies_are_tunnelled_through(fakes):
+    """The variables that curl reads, for plain HTTP/2 and for TLS, with the rules that curl has for them."""
+    rest = ("--table", TABLE, "--from", "1", "--via", "spark_native", "--timeout", "10")
+    clear = dict.fromkeys(PROXIES, "")
+    plain = fakes.url("healthy")
+    target = plain.removeprefix("sc://")
+
+    def went(proxy, url, more, variables):
+        before = len(proxy.asked)
+        check_rows(Run(url, *rest, *more, env={**clear, **variables}), expected())
+        return proxy.asked[before:]
+
+    with tls_server() as (secure, ca_file), connect_proxy.ConnectProxy() as proxy:
+        at = f"http://127.0.0.1:{proxy.port}"
+        secure_target = secure.removeprefix("sc://").partition("/")[0]
+        asked = went(proxy, plain, (), {"http_proxy": at})
+        check(asked and set(asked) == {target}, "http_proxy:", asked)
+        check(went(proxy, plain, (), {"https_proxy": at}) == [], "https_proxy was used for http")
+        asked = went(proxy, plain, (), {"all_proxy": at})
+        check(asked and set(asked) == {target}, "all_proxy:", asked)
+        for variables in ({"http_proxy": at, "no_proxy": "127.0.0.1"}, {"all_proxy": at, "no_proxy": "*"}, {}):
+            check(went(proxy, plain, (), variables) == [], "went through the proxy with", variables)
+        for name in ("https_proxy", "HTTPS_PROXY", "all_proxy"):
+            asked = went(proxy, secure, ("--ca-file", ca_file), {name: at})
+            check(asked and set(asked) == {secure_target}, name, asked)
+        check(went(proxy, secure, ("--ca-file", ca_file), {"https_proxy": at, "no_proxy": "127.0.0.1"}) == [], "no_proxy")
+        run = Run(secure, *rest, env={**clear, "https_proxy": at})  # the proxy vouches for nobody
+        check(run.status == UNAVAILABLE, run.status, run.err)
+        check(not proxy.refused, "other requests than CONNECT:", proxy.refused)
+    run = Run(plain, *rest, env={**clear, "http_proxy": at})  # it is gone
+    check(run.status == UNAVAILABLE, run.status, run.err)
+
+
+def a_proxys_password_stays_secret(fakes):
+    rest = ("--table", TABLE, "--from", "1", "--via", "spark_native", "--timeout", "10")
+    clear = dict.fromkeys(PROXIES, "")
+    with connect_proxy.ConnectProxy(password="ann:s3same") as proxy:
+        good = {**clear, "http_proxy": f"http://ann:s3same@127.0.0.1:{proxy.port}"}
+        check_rows(Run(fakes.url("healthy"), *rest, env=good), expected())
+        bad = {**clear, "http_proxy": f"http://ann:wr0ng@127.0.0.1:{proxy.port}"}
+        for command in ("changes", "probe"):
+            run = Run(fakes.url("healthy"), *rest[:2], "--timeout", "4", env=bad, command=command)
+            check(run.status in (UNAVAILABLE, DENIED) and "407" in run.err, run.status, run.err)
+            check("wr0ng" not in run.out + run.err, run.err)
+
+
+def a_cancelled_call_is_back_in_a_second(fakes):
+    """Waiting for a server that does not answer, wherever: a signal (lcdc_request_cancel, lcdc_feed_cancel) ends it."""
+    for scenario, command, pause in (
+        ("half_open", "probe", 1.0),
+        ("half_open", "changes", 1.0),
+        ("no_answer", "changes", 3.0),
+        ("no_answer", "plan", 3.0),
+        ("no_answer", "verify", 3.0),
+        ("stall", "changes", 3.0),
+    ):
+        words = [LAKECDC, command, fakes.url(scenario), "--table", TABLE, "--timeout", "60"]
+        words += [] if command == "probe" else ["--from", "1", "--via", "spark_native"]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(pause)
+            check(process.poll() is None, scenario, command, "did not wait", process.poll())
+            began = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            _out, error = process.communicate(timeout=LONGEST)
+            seconds = time.monotonic() - began
+        check(seconds < (4 if SANITIZED else 1.5), f"{scenario} {command}: {seconds:.2f} s after the signal")
+        check("Sanitizer" not in error, error)
+        if scenario not in CANNOT_RELEASE:
+            fakes.check_nothing_held(scenario)
 
 
 def signals_leave_nothing_behind(fakes):
@@ -401,27 +577,51 @@ def wide_rows_come_in_chunks(fakes):
     check(any(line.get("chunk_size") for line in fakes.record("wide_rows")), "chunks were not asked for")
 
 
+def peak_of(process):
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) << 10
+
+
+def idle_peak():
+    """What the command takes before it does anything."""
+    before = subprocess.Popen([LAKECDC, "--version"], stdout=subprocess.DEVNULL)
+    return os.wait4(before.pid, 0)[2].ru_maxrss << 10
+
+
 def memory_stays_small(fakes):
-    """A slow reader of two gigabytes for some seconds, then a signal."""
-    words = [LAKECDC, "changes", fakes.url("big"), "--table", TABLE, "--from", "1", "--to", "1", "--via", "spark_native"]
-    env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=4"}  # not ours
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env) as process:
-        end = time.monotonic() + 6
-        while time.monotonic() < end:
-            process.stdout.read(1 << 20)
-            time.sleep(0.05)
-        with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
-            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
-        process.terminate()
-        process.stdout.close()
-        process.wait(LONGEST)
-    check(peak < 160 << 10, f"peak memory was {peak >> 10} MiB")
-    fakes.check_nothing_held("big")
+    """A slow reader of two gigabytes, and one of large batches: 64 MB above the largest batch, whatever the result."""
+    # a sanitizer keeps what was freed for a while and doubles what grows
+    room = 64_000_000 * (2 if SANITIZED else 1)
+    env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=4"}
+    for scenario, batch, form in (
+        ("big", 1_050_000, "jsonl"),
+        ("big", 1_050_000, "arrow"),
+        ("large_batches", 97_000_000, "jsonl"),
+        ("large_batches", 97_000_000, "arrow"),
+    ):
+        words = [LAKECDC, "changes", fakes.url(scenario), "--table", TABLE, "--from", "1", "--to", "1", "--timeout", "60"]
+        words += ["--via", "spark_native", "--format", form]
+        seen, end = 0, time.monotonic() + 4
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env) as process:
+            while time.monotonic() < end or seen < batch * 3 // 2:
+                piece = process.stdout.read(1 << 20)
+                check(piece, scenario, "ended early after", seen)
+                seen += len(piece)
+                time.sleep(0.01)
+            peak = peak_of(process)
+            process.terminate()
+            process.stdout.close()
+            process.wait(LONGEST)
+        most = idle_peak() + batch * (2 if SANITIZED else 1) + room
+        check(peak < most, f"{scenario} as {form}: peak memory was {peak >> 20} MiB, at most {most >> 20} expected")
+        fakes.check_nothing_held(scenario)
 
 
 OTHERS = [
     other_ways_give_the_rows,
     statements_are_as_promised,
+    nothing_is_added_to_the_plain_statement,
+    a_history_that_lies_is_no_disorder,
     ranges_and_nothing_new,
     verdicts_tell_the_truth,
     a_green_probe_is_no_proof,
@@ -435,12 +635,19 @@ OTHERS = [
     a_reader_that_leaves_stops_the_job,
     wide_rows_come_in_chunks,
     memory_stays_small,
+    what_cannot_be_read_has_a_verdict,
+    a_plan_falls_back_as_a_read_does,
+    proxies_are_tunnelled_through,
+    a_proxys_password_stays_secret,
+    a_cancelled_call_is_back_in_a_second,
 ]
 ALONE = {
     "signals_leave_nothing_behind",
     "signals_before_the_first_row_leave_nothing_behind",
     "a_reader_that_leaves_stops_the_job",
     "statements_are_as_promised",
+    "nothing_is_added_to_the_plain_statement",
+    "a_history_that_lies_is_no_disorder",
     "memory_stays_small",
     "a_green_probe_is_no_proof",
     "other_ways_give_the_rows",
@@ -448,6 +655,11 @@ ALONE = {
     "no_way_names_every_reason",
     "tokens_open_and_stay_secret",
     "ranges_and_nothing_new",
+    "what_cannot_be_read_has_a_verdict",
+    "a_plan_falls_back_as_a_read_does",
+    "proxies_are_tunnelled_through",
+    "a_proxys_password_stays_secret",
+    "a_cancelled_call_is_back_in_a_second",
 }
 
 

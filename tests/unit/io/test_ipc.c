@@ -98,7 +98,16 @@ static void foreign_layouts_become_those_of_tables(void **state)
         lc_buf_done(&bytes);
         if (lc_ipc_read(copy, n, collect, &got, &err) != LCDC_OK)
             fail_msg("%s", lcdc_error_message(err));
+        COLLECTED struct collected again = {0};
+        char *given = lc_alloc(n);
+        memcpy(given, copy, n);
         free(copy);
+        assert_int_equal(lc_ipc_read_taken(given, n, collect, &again, NULL), LCDC_OK);
+        assert_int_equal(again.n_batches, 3);
+        assert_row(&again, 0, 3,
+                   "{null,<large3>,<a view that is long enough 3>,<3>,<4294967292>,<18446744073709551612>,"
+                   "<1970-01-01T00:00:00.003000>,<1970-01-01T00:00:00.000003Z>,<1970-01-01T00:00:00.000003Z>,"
+                   "<00:00:03.000000>,<1970-01-04>,<0.3>,[],[<3>,<4>],{<x3>,[{<k>,<3>}]}}");
         assert_int_equal(got.n_batches, 3);
         LC_BUF struct lc_buf type;
         lc_buf_init(&type, 4096);
@@ -177,6 +186,8 @@ static void damage_is_found_or_harmless(void **state)
     assert_true(refused > tried / 10);
     COLLECTED struct collected none = {0};
     assert_int_equal(lc_ipc_read(NULL, 0, collect, &none, NULL), LCDC_CORRUPT);
+    assert_int_equal(lc_ipc_read_taken(NULL, 0, collect, &none, NULL), LCDC_CORRUPT);
+    assert_int_equal(lc_ipc_read_taken(lc_strdup("no stream"), 9, collect, &none, NULL), LCDC_CORRUPT);
 }
 
 /* ---- writing ---- */

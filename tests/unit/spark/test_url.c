@@ -35,6 +35,14 @@ static void whole_strings_are_understood(void **state)
     assert_string_equal(url.headers[0], "x-one: 1");
     assert_string_equal(url.headers[1], "X-Two: ;");
     assert_int_equal(url.n_secrets, 3);
+    assert_int_equal(lc_spark_url_parse("sc://[::1]:7/;x-a=1;x-b=2;x-a=3", NULL, &arena, &url, NULL), LCDC_OK);
+    assert_string_equal(url.host, "[::1]");
+    assert_int_equal(url.port, 7);
+    assert_int_equal(url.n_headers, 2);
+    assert_string_equal(url.headers[0], "x-a: 3");
+    assert_int_equal(lc_spark_url_parse("sc://LocalHost:", NULL, &arena, &url, NULL), LCDC_OK);
+    assert_string_equal(url.host, "localhost");
+    assert_int_equal(url.port, 15002);
 }
 
 /* As Spark's Python client decides it. */
@@ -70,11 +78,16 @@ static void what_is_none_is_refused_without_its_secrets(void **state)
     static const char *const cases[] = {
         "sc://",
         "sc://:1",
-        "sc://h:",
         "sc://h:0",
         "sc://h:65536",
         "sc://h:x",
         "sc://h:1:2",
+        "sc://[]",
+        "sc://[::1",
+        "sc://[::1]1",
+        "sc://[h]",
+        "sc://::1",
+        "sc://h/;x=S3;",
         "sc://h/path",
         "sc://h;token=S3",
         "sc://u:S3@h",
