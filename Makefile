@@ -67,7 +67,7 @@ bench-programs: deps-test
 # memory and first row of a 2 GB Spark result, beside PySpark
 bench-spark: release
 	scripts/spark_env.sh
-	LAKECDC=build/release/bin/lakecdc python3 bench/spark_memory.py
+	LAKECDC=build/release/bin/lakecdc python3 bench/spark_memory.py --out bench/results/spark_memory.md
 
 fmt: deps-test
 	git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 -i

@@ -3,8 +3,9 @@
 
     make bench-spark        (LAKECDC=path/of/lakecdc python bench/spark_memory.py [--seconds N])
 
-The one idea: every reader gets the same feed of the scripted server (scenario `big`, 2000 batches of a megabyte), takes a
-pause of 5 ms after each, and is its own process, so that its peak resident set is its own. Each has --seconds at most.
+The one idea: every reader gets the same feed of the scripted server (scenario `big`, 2000 batches of a megabyte: a real one
+refuses a result over 1 GiB), takes a pause of 5 ms after each, and is its own process, so that its peak resident set is its
+own. The first row counts from the start of that process. Each has --seconds at most.
 """
 
 import argparse
@@ -25,18 +26,17 @@ QUERY = "SELECT * FROM shop.t CHANGES FROM VERSION 1 TO VERSION 1 WITH (computeU
 PYSPARK = """
 import sys, time
 from pyspark.sql import SparkSession
-began = time.monotonic()
 spark = SparkSession.builder.remote(sys.argv[1]).create()
 frame = spark.sql(sys.argv[2])
 if sys.argv[3] == "toArrow":
     batches = frame.toArrow().to_batches(max_chunksize=100)
-    print("first", time.monotonic() - began, flush=True)
+    print("first", time.monotonic(), flush=True)
     for batch in batches:
         time.sleep(float(sys.argv[4]))
 else:
     for number, row in enumerate(frame.toLocalIterator()):
         if number == 0:
-            print("first", time.monotonic() - began, flush=True)
+            print("first", time.monotonic(), flush=True)
         if number % 100 == 99:
             time.sleep(float(sys.argv[4]))
 print("whole", flush=True)
@@ -90,6 +90,7 @@ def lakecdc(url, seconds):
 def pyspark(way, url, seconds):
     words = [environment.client_python(), "-c", PYSPARK, url, QUERY, way, str(PAUSE)]
     env = dict(os.environ, PYTHONPATH=environment.pyspark("42"))
+    began = time.monotonic()
     with tempfile.TemporaryFile("w+") as output, subprocess.Popen(words, stdout=output, env=env) as process:
 
         def step():
@@ -99,18 +100,33 @@ def pyspark(way, url, seconds):
         peak, _whole = watch(process, seconds, step)
         output.seek(0)
         lines = dict(line.partition(" ")[::2] for line in output.read().splitlines())
-    return peak, "whole" in lines, float(lines["first"]) if "first" in lines else None
+    return peak, "whole" in lines, float(lines["first"]) - began if "first" in lines else None
+
+
+def markdown(rows, seconds):
+    head = [
+        "# A 2 GB Spark result and a slow consumer",
+        "",
+        f"`make bench-spark`: 2000 batches of a megabyte, a pause of 5 ms after each, at most {seconds:.0f} s a reader.",
+        "",
+        "| reader | peak RSS, MiB | first row, s | result |",
+        "|---|---|---|---|",
+    ]
+    return "\n".join(head + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=120, help="at most, for each reader")
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--out", help="a Markdown file for the table")
+    arguments = parser.parse_args()
+    seconds = arguments.seconds
     readers = [
         ("lakecdc", lakecdc),
         ("PySpark toLocalIterator", lambda url, most: pyspark("toLocalIterator", url, most)),
         ("PySpark toArrow", lambda url, most: pyspark("toArrow", url, most)),
     ]
+    rows = []
     print(f"{'reader':25} {'peak MiB':>9} {'first row s':>12}  result")
     with tempfile.TemporaryDirectory() as folder:
         server, url = start_server(folder)
@@ -118,10 +134,16 @@ def main():
             for name, read in readers:
                 peak, whole, first = read(url, seconds)
                 end = "whole" if whole else f"ended after {seconds:.0f} s or less"
-                print(f"{name:25} {peak:9} {'-' if first is None else f'{first:.2f}':>12}  {end}", flush=True)
+                shown = "-" if first is None else f"{first:.2f}"
+                print(f"{name:25} {peak:9} {shown:>12}  {end}", flush=True)
+                rows.append((name, str(peak), shown, end))
         finally:
             server.terminate()
             server.wait(30)
+    if arguments.out:
+        os.makedirs(os.path.dirname(arguments.out) or ".", exist_ok=True)
+        with open(arguments.out, "w", encoding="utf-8") as file:
+            file.write(markdown(rows, seconds))
 
 
 if __name__ == "__main__":
