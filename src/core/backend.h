@@ -36,6 +36,7 @@ struct lc_shape {
     bool row_ids;                   /* row ids are wanted in the batches where the table has them */
     int64_t batch_rows;
     int64_t memory_limit;
+    int64_t threads; /* that decode files; 0 = as the backend thinks right */
     const _Atomic int *cancelled; /* non-zero: stop with LC_R_CANCELLED; looked at for every file and batch */
 };
 

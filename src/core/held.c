@@ -2,11 +2,11 @@
 #include "core/held.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/temp_file.h"
 
 enum { CHUNK_ROWS = 8192, MERGE_AT = 64, MAX_BUFFERS = 3 };
 
@@ -120,23 +120,6 @@ static int64_t aligned(int64_t n)
     return (n + 63) & ~(int64_t)63;
 }
 
-static lcdc_status write_all(int file, const void *bytes, int64_t n, int64_t at, lcdc_error **err)
-{
-    const char *p = bytes;
-    while (n > 0) {
-        ssize_t done = pwrite(file, p, (size_t)n, at);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return lc_fail(err, LC_R_IO_FAILED, "temporary file: %s (set TMPDIR to a folder with room)",
-                           strerror(errno));
-        p += done;
-        at += done;
-        n -= done;
-    }
-    return LCDC_OK;
-}
-
 /* The fields below a node, so that a map's entries struct (which no lc_field stands for) can be walked alike. */
 static const struct lc_field *child_field(const struct lc_field *field, struct lc_field *entries, int64_t c)
 {
@@ -154,7 +137,7 @@ static lcdc_status write_node(struct lc_held *held, const struct lc_field *field
     buffer_sizes(field, array, sizes);
     for (int64_t b = 0; b < array->n_buffers && b < MAX_BUFFERS; b++) {
         if (sizes[b])
-            LC_TRY(write_all(held->file, array->buffers[b], sizes[b], held->file_length, err));
+            LC_TRY(lc_temp_file_write(held->file, held->file_length, (size_t)sizes[b], array->buffers[b], err));
         held->file_length += aligned(sizes[b]);
     }
     for (int64_t c = 0; c < array->n_children; c++) {
@@ -246,28 +229,11 @@ static lcdc_status make_shell(const struct ArrowArray *from, struct ArrowArray *
     return LCDC_OK;
 }
 
-static lcdc_status open_file(struct lc_held *held, lcdc_error **err)
-{
-    const char *folder = getenv("TMPDIR");
-    struct lc_buf path;
-    if (held->file >= 0)
-        return LCDC_OK;
-    lc_buf_init(&path, 4096);
-    lc_buf_printf(&path, "%s/lakecdc-XXXXXX", folder && *folder ? folder : "/tmp");
-    LC_FREE char *name = lc_buf_take(&path);
-    LC_TRY_ALLOC(name);
-    held->file = mkstemp(name);
-    if (held->file < 0)
-        return lc_fail(err, LC_R_IO_FAILED, "temporary file %s: %s (set TMPDIR to a folder with room)", name,
-                       strerror(errno));
-    unlink(name);
-    return LCDC_OK;
-}
-
 static lcdc_status spill(struct lc_held *held, struct chunk *chunk, lcdc_error **err)
 {
     LC_ARRAY struct ArrowArray shell = {0};
-    LC_TRY(open_file(held, err));
+    if (held->file < 0)
+        LC_TRY(lc_temp_file_open(&held->file, err));
     const int64_t page = sysconf(_SC_PAGESIZE);
     held->file_length = (held->file_length + page - 1) / page * page;
     int64_t start = held->file_length, at = 0;

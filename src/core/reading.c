@@ -241,6 +241,7 @@ static lcdc_status prepare(struct lc_reading *self, lcdc_source *source, const l
                                                (self->request->fold || self->request->net || self->request->drop_noop),
                                     .batch_rows = self->request->batch_rows,
                                     .memory_limit = self->request->memory_limit,
+                                    .threads = self->request->threads,
                                     .cancelled = (const _Atomic int *)&self->cancelled};
     return split_filter(self, err);
 }

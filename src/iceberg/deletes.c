@@ -6,6 +6,7 @@
  */
 #include "iceberg/deletes.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,12 @@ struct key_group {
     int64_t newest[2]; /* highest sequence of its files, by side; -1 none */
 };
 
+/*
+ * Row sets are loaded and tested on several threads. Between two calls of lc_iceberg_deletes_set() nothing changes but
+ * what was read of delete files, and that has the lock; keys that are there are looked up without it.
+ */
 struct lc_iceberg_deletes {
+    pthread_mutex_t mutex; /* @locks positions, and the sets of groups until they are filled */
     struct lc_iceberg_delete_context context;
     struct lc_arena arena;
     struct lc_iceberg_positions *positions;
@@ -76,6 +82,7 @@ void lc_iceberg_deletes_free(struct lc_iceberg_deletes *deletes)
     lc_free(deletes->groups);
     lc_iceberg_positions_free(deletes->positions);
     lc_arena_done(&deletes->arena);
+    pthread_mutex_destroy(&deletes->mutex);
     lc_free(deletes);
 }
 
@@ -84,6 +91,7 @@ lcdc_status lc_iceberg_deletes_new(const struct lc_iceberg_delete_context *conte
 {
     LC_CLEANUP(lc_iceberg_deletes_freep) struct lc_iceberg_deletes *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
+    pthread_mutex_init(&self->mutex, NULL);
     self->context = *context;
     LC_TRY(lc_iceberg_positions_new(context->storage, context->path_map, context->memory_limit, &self->positions, err));
     *out = lc_steal(self);
@@ -218,7 +226,7 @@ static lcdc_status load_file(struct lc_iceberg_deletes *self, struct key_group *
 }
 
 /* Reads what a group still lacks; called when rows are about to be tested, so planning reads no delete file. */
-static lcdc_status fill_group(struct lc_iceberg_deletes *self, struct key_group *group, lcdc_error **err)
+static lcdc_status fill_locked(struct lc_iceberg_deletes *self, struct key_group *group, lcdc_error **err)
 {
     for (size_t i = 0; i < self->n_files; i++)
         if (self->files[i].group == group && !self->files[i].is_loaded) {
@@ -227,6 +235,14 @@ static lcdc_status fill_group(struct lc_iceberg_deletes *self, struct key_group 
             self->files[i].is_loaded = true;
         }
     return LCDC_OK;
+}
+
+static lcdc_status fill_group(struct lc_iceberg_deletes *self, struct key_group *group, lcdc_error **err)
+{
+    pthread_mutex_lock(&self->mutex);
+    lcdc_status status = fill_locked(self, group, err);
+    pthread_mutex_unlock(&self->mutex);
+    return status;
 }
 
 /* ---- the sides of a snapshot ---- */
@@ -379,7 +395,7 @@ static lcdc_status find_vector(const struct lc_iceberg_deletes *self, enum lc_ic
     return LCDC_OK;
 }
 
-static lcdc_status dead_positions(struct lc_iceberg_deletes *self, enum lc_iceberg_side side,
+static lcdc_status read_positions(struct lc_iceberg_deletes *self, enum lc_iceberg_side side,
                                   const struct lc_iceberg_file *data, struct lc_bitmap **out, lcdc_error **err)
 {
     LC_FREE char *path = NULL;
@@ -395,6 +411,15 @@ static lcdc_status dead_positions(struct lc_iceberg_deletes *self, enum lc_icebe
             LC_TRY(lc_iceberg_positions_add(self->positions, self->files[i].file, path, dead, err));
     *out = lc_steal(dead);
     return LCDC_OK;
+}
+
+static lcdc_status dead_positions(struct lc_iceberg_deletes *self, enum lc_iceberg_side side,
+                                  const struct lc_iceberg_file *data, struct lc_bitmap **out, lcdc_error **err)
+{
+    pthread_mutex_lock(&self->mutex);
+    lcdc_status status = read_positions(self, side, data, out, err);
+    pthread_mutex_unlock(&self->mutex);
+    return status;
 }
 
 /* What applies on each side, without reading anything. `same` says that both sides have the same position deletes. */

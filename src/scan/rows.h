@@ -16,6 +16,7 @@ struct lc_scan_context {
     const _Atomic int *cancelled; /* may be NULL */
     int64_t batch_rows;
     int64_t memory_limit;
+    int64_t threads; /* that decode; 0 = one for each processor, a few at most */
 };
 
 struct lc_rows_request {

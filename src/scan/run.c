@@ -4,28 +4,15 @@
 
 #include <string.h>
 
-static const struct lc_field *const no_extra[1];
-
-void lc_set_walk_init(struct lc_set_walk *walk, const struct lc_run_spec *spec, size_t n, struct lc_row_set *sets)
+struct lc_rows_request lc_run_images(const struct lc_run_spec *spec, size_t n_extra,
+                                     const struct lc_field *const *extra)
 {
-    const struct lc_commit *commit = spec->commit;
-    *walk = (struct lc_set_walk){.spec = spec, .n = n, .sets = sets};
-    walk->row_id = spec->shape->row_ids ? commit->row_id : NULL;
-    walk->request = (struct lc_rows_request){.columns = spec->shape->columns,
-                                             .extra = no_extra,
-                                             .filter = spec->shape->filter,
-                                             .n_ranges = spec->n_ranges,
-                                             .ranges = spec->ranges};
-    if (walk->row_id) {
-        walk->request.n_extra = 1;
-        walk->request.extra = &walk->row_id;
-    }
-}
-
-void lc_set_walk_done(struct lc_set_walk *walk)
-{
-    lc_rows_close(walk->rows);
-    walk->rows = NULL;
+    return (struct lc_rows_request){.columns = spec->shape->columns,
+                                    .n_extra = n_extra,
+                                    .extra = extra,
+                                    .filter = spec->shape->filter,
+                                    .n_ranges = spec->n_ranges,
+                                    .ranges = spec->ranges};
 }
 
 lcdc_status lc_row_ids(const struct lc_data_file *file, const struct ArrowArray *extra, size_t column, int64_t n,
@@ -40,26 +27,6 @@ lcdc_status lc_row_ids(const struct lc_data_file *file, const struct ArrowArray 
                       ? (int64_t)((uint64_t)file->base_row_id + (uint64_t)positions[i])
                       : values[i];
     *out = made;
-    return LCDC_OK;
-}
-
-lcdc_status lc_set_walk_next(struct lc_set_walk *walk, struct ArrowArray *images, int64_t **ids, lcdc_error **err)
-{
-    for (; walk->at < walk->n; walk->at++) {
-        LC_ARRAY struct ArrowArray extra = {0};
-        const int64_t *positions = NULL;
-        struct lc_row_set *set = &walk->sets[walk->at];
-        if (!walk->rows)
-            LC_TRY(lc_rows_open(walk->spec->context, set, &walk->request, &walk->rows, err));
-        LC_TRY(lc_rows_next(walk->rows, images, &extra, &positions, err));
-        if (images->release) {
-            if (ids && walk->row_id && set->file->has_row_ids)
-                return lc_row_ids(set->file, &extra, 0, images->length, positions, ids, err);
-            return LCDC_OK;
-        }
-        lc_set_walk_done(walk);
-    }
-    *images = (struct ArrowArray){0};
     return LCDC_OK;
 }
 
@@ -80,34 +47,56 @@ void lc_change_batch_settle_ops(struct lc_change_batch *batch)
 struct plain {
     struct lc_run run;
     struct lc_run_spec spec;
+    const struct lc_field *row_id[1];
     bool in_added;
-    struct lc_set_walk walk;
+    struct lc_ahead *rows;
 };
+
+static lcdc_status make_plain(void *context, struct lc_decoded *decoded, struct lc_change_batch *out, lcdc_error **err)
+{
+    const struct plain *self = context;
+    const struct lc_commit *commit = self->spec.commit;
+    const struct lc_row_set *set = &(self->in_added ? commit->added : commit->removed)[decoded->set];
+    out->n = decoded->images.length;
+    out->op = self->in_added ? LCDC_OP_INSERT : LCDC_OP_DELETE;
+    if (decoded->extra.release && set->file->has_row_ids)
+        LC_TRY(lc_row_ids(set->file, &decoded->extra, 0, out->n, decoded->positions, &out->row_ids, err));
+    lc_array_move(&decoded->images, &out->images);
+    return LCDC_OK;
+}
+
+static lcdc_status open_side(struct plain *self, lcdc_error **err)
+{
+    const struct lc_commit *commit = self->spec.commit;
+    bool ids = self->spec.shape->row_ids && commit->row_id;
+    self->row_id[0] = commit->row_id;
+    struct lc_ahead_request request = {.context = self->spec.context,
+                                       .n = self->in_added ? commit->n_added : commit->n_removed,
+                                       .sets = self->in_added ? commit->added : commit->removed,
+                                       .rows = lc_run_images(&self->spec, ids, self->row_id),
+                                       .make = make_plain,
+                                       .make_context = self};
+    return lc_ahead_open(&request, &self->rows, err);
+}
 
 static lcdc_status plain_next(struct lc_run *run, struct lc_change_batch *out, bool *more, lcdc_error **err)
 {
     struct plain *self = (struct plain *)run;
     for (;;) {
-        LC_TRY(lc_set_walk_next(&self->walk, &out->images, &out->row_ids, err));
-        if (out->images.release) {
-            out->n = out->images.length;
-            out->op = self->in_added ? LCDC_OP_INSERT : LCDC_OP_DELETE;
-            *more = true;
+        if (!self->rows)
+            LC_TRY(open_side(self, err));
+        LC_TRY(lc_ahead_next(self->rows, out, more, err));
+        if (*more || self->in_added)
             return LCDC_OK;
-        }
-        if (self->in_added)
-            break;
+        lc_ahead_close(lc_steal(self->rows));
         self->in_added = true;
-        lc_set_walk_init(&self->walk, &self->spec, self->spec.commit->n_added, self->spec.commit->added);
     }
-    *more = false;
-    return LCDC_OK;
 }
 
 static void plain_release(struct lc_run *run)
 {
     struct plain *self = (struct plain *)run;
-    lc_set_walk_done(&self->walk);
+    lc_ahead_close(self->rows);
     lc_free(self);
 }
 
@@ -118,7 +107,6 @@ lcdc_status lc_run_plain(const struct lc_run_spec *spec, struct lc_run **out, lc
     LC_TRY_ALLOC(self);
     self->run.ops = &ops;
     self->spec = *spec;
-    lc_set_walk_init(&self->walk, &self->spec, spec->commit->n_removed, spec->commit->removed);
     *out = &self->run;
     return LCDC_OK;
 }

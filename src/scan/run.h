@@ -3,12 +3,12 @@
  * run.h - executes one commit: row sets in, change batches out. One implementation per way of comparing the two sides.
  *
  * A run hands out deletes and before-images first, then inserts and after-images. It does not set snapshot, time or the
- * end-of-commit mark: commit_stream.c does, for all of them.
+ * end-of-commit mark: table_read.c does, for all of them.
  */
 #ifndef LC_SCAN_RUN_H
 #define LC_SCAN_RUN_H
 
-#include "scan/rows.h"
+#include "scan/ahead.h"
 
 struct lc_run_spec {
     const struct lc_scan_context *context;
@@ -43,19 +43,9 @@ static inline void lc_run_free(struct lc_run *run)
 
 /* ---- shared by the runs (run.c) ---- */
 
-/** Walks row sets one after the other. */
-struct lc_set_walk {
-    const struct lc_run_spec *spec;
-    size_t n, at;
-    struct lc_row_set *sets;
-    struct lc_rows_request request;
-    const struct lc_field *row_id; /* when not NULL it is extra column 0, and ids are worked out */
-    struct lc_rows *rows;
-};
-void lc_set_walk_init(struct lc_set_walk *walk, const struct lc_run_spec *spec, size_t n, struct lc_row_set *sets);
-/** Next rows of any set; images->release NULL at the end. ids (lc_alloc) only when row ids are wanted and known. */
-lcdc_status lc_set_walk_next(struct lc_set_walk *walk, struct ArrowArray *images, int64_t **ids, lcdc_error **err);
-void lc_set_walk_done(struct lc_set_walk *walk);
+/** How a run reads row sets as images: the shape's columns and filter, then `n_extra` further columns. */
+struct lc_rows_request lc_run_images(const struct lc_run_spec *spec, size_t n_extra,
+                                     const struct lc_field *const *extra);
 
 /** ids[i] = the extra column's value, or base row id + position where that is null or the file has no such column. */
 lcdc_status lc_row_ids(const struct lc_data_file *file, const struct ArrowArray *extra, size_t column, int64_t n,

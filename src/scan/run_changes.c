@@ -16,9 +16,7 @@ struct changes {
     struct lc_run run;
     struct lc_run_spec spec;
     const struct lc_field *extra[1];
-    struct lc_rows_request request;
-    struct lc_rows *rows;
-    size_t at;
+    struct lc_ahead *rows;
     int pass;    /* 0: before-rows; 1: after-rows */
     bool reread; /* pass 1 reads the files again */
     size_t n_kept, cap_kept, next_kept;
@@ -98,57 +96,67 @@ static lcdc_status keep(struct changes *self, struct lc_change_batch *batch, lcd
     return LCDC_OK;
 }
 
-/* One batch of a file, split; `out` gets this pass's side. */
-static lcdc_status split(struct changes *self, const char *path, struct ArrowArray *images,
-                         const struct ArrowArray *extra, struct lc_change_batch *out, lcdc_error **err)
+/* Rows with their ops, both sides as the file has them. */
+static lcdc_status make_rows(void *context, struct lc_decoded *decoded, struct lc_change_batch *out, lcdc_error **err)
 {
-    int64_t n = images->length, befores = 0;
-    LC_FREE uint8_t *ops = lc_alloc((size_t)n);
-    LC_TRY_ALLOC(ops);
-    LC_TRY(parse_ops(extra, n, path, ops, err));
+    const struct changes *self = context;
+    const struct lc_commit *commit = self->spec.commit;
+    const char *path = commit->changes[decoded->set].file->path;
+    if (!lc_rows_file_has(decoded->rows, 0))
+        return lc_fail(err, LC_R_UNKNOWN_OP, "change file %s has no column '%s'", path, commit->change_type->name);
+    out->n = decoded->images.length;
+    out->ops = lc_alloc((size_t)out->n);
+    LC_TRY_ALLOC(out->ops);
+    LC_TRY(parse_ops(&decoded->extra, out->n, path, out->ops, err));
+    lc_array_move(&decoded->images, &out->images);
+    return LCDC_OK;
+}
+
+/* Splits a batch; `out` gets this pass's side. */
+static lcdc_status split(struct changes *self, struct lc_change_batch *rows, struct lc_change_batch *out,
+                         lcdc_error **err)
+{
+    int64_t n = rows->n, befores = 0;
     for (int64_t i = 0; i < n; i++)
-        befores += is_before(ops[i]);
+        befores += is_before(rows->ops[i]);
     LC_CHANGE_BATCH struct lc_change_batch after = {0};
     if (befores == 0 || befores == n) { /* one side only: nothing to copy */
         struct lc_change_batch *whole = (befores == n) == (self->pass == 0) ? out : &after;
-        whole->n = n;
-        whole->ops = lc_steal(ops);
-        lc_array_move(images, &whole->images);
+        *whole = *rows;
+        *rows = (struct lc_change_batch){0};
         lc_change_batch_settle_ops(whole);
     } else {
-        LC_TRY(pick(self, images, ops, n, self->pass == 0, out, err));
+        LC_TRY(pick(self, &rows->images, rows->ops, n, self->pass == 0, out, err));
         if (self->pass == 0)
-            LC_TRY(pick(self, images, ops, n, false, &after, err));
+            LC_TRY(pick(self, &rows->images, rows->ops, n, false, &after, err));
     }
     return self->pass == 0 && after.n ? keep(self, &after, err) : LCDC_OK;
 }
 
+static lcdc_status open_files(struct changes *self, lcdc_error **err)
+{
+    struct lc_ahead_request request = {.context = self->spec.context,
+                                       .n = self->spec.commit->n_changes,
+                                       .sets = self->spec.commit->changes,
+                                       .rows = lc_run_images(&self->spec, 1, self->extra),
+                                       .make = make_rows,
+                                       .make_context = self};
+    return lc_ahead_open(&request, &self->rows, err);
+}
+
 static lcdc_status read_next(struct changes *self, struct lc_change_batch *out, bool *more, lcdc_error **err)
 {
-    struct lc_commit *commit = self->spec.commit;
-    for (; self->at < commit->n_changes; self->at++) {
-        struct lc_row_set *set = &commit->changes[self->at];
-        if (!self->rows) {
-            LC_TRY(lc_rows_open(self->spec.context, set, &self->request, &self->rows, err));
-            if (!lc_rows_is_empty(self->rows) && !lc_rows_file_has(self->rows, 0))
-                return lc_fail(err, LC_R_UNKNOWN_OP, "change file %s has no column '%s'", set->file->path,
-                               commit->change_type->name);
+    if (!self->rows)
+        LC_TRY(open_files(self, err));
+    while (out->n == 0) {
+        LC_CHANGE_BATCH struct lc_change_batch rows = {0};
+        LC_TRY(lc_ahead_next(self->rows, &rows, more, err));
+        if (!*more) {
+            lc_ahead_close(lc_steal(self->rows));
+            return LCDC_OK;
         }
-        for (;;) {
-            LC_ARRAY struct ArrowArray images = {0}, extra = {0};
-            LC_TRY(lc_rows_next(self->rows, &images, &extra, NULL, err));
-            if (!images.release)
-                break;
-            LC_TRY(split(self, set->file->path, &images, &extra, out, err));
-            if (out->n) {
-                *more = true;
-                return LCDC_OK;
-            }
-        }
-        lc_rows_close(self->rows);
-        self->rows = NULL;
+        LC_TRY(split(self, &rows, out, err));
     }
-    *more = false;
     return LCDC_OK;
 }
 
@@ -160,7 +168,6 @@ static lcdc_status changes_next(struct lc_run *run, struct lc_change_batch *out,
         if (*more)
             return LCDC_OK;
         self->pass = 1;
-        self->at = 0;
     }
     if (self->reread)
         return read_next(self, out, more, err);
@@ -175,7 +182,7 @@ static lcdc_status changes_next(struct lc_run *run, struct lc_change_batch *out,
 static void changes_release(struct lc_run *run)
 {
     struct changes *self = (struct changes *)run;
-    lc_rows_close(self->rows);
+    lc_ahead_close(self->rows);
     for (size_t i = 0; i < self->n_kept; i++)
         lc_change_batch_done(&self->kept[i]);
     lc_free(self->kept);
@@ -190,12 +197,6 @@ lcdc_status lc_run_changes(const struct lc_run_spec *spec, struct lc_run **out, 
     self->run.ops = &ops;
     self->spec = *spec;
     self->extra[0] = spec->commit->change_type;
-    self->request = (struct lc_rows_request){.columns = spec->shape->columns,
-                                             .n_extra = 1,
-                                             .extra = self->extra,
-                                             .filter = spec->shape->filter,
-                                             .n_ranges = spec->n_ranges,
-                                             .ranges = spec->ranges};
     *out = &self->run;
     return LCDC_OK;
 }

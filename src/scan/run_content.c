@@ -2,127 +2,66 @@
 /*
  * run_content.c - rewritten files without row ids: what both sides hold cancels, one for one.
  *
- * The added side is hashed into a table (96 bits of a 128-bit content hash and a row number, 16 bytes a slot); the
- * removed side streams past it: a row that finds an equal one takes it out, one that does not is a delete and leaves at
- * once. What is left of the added side is read again, those rows only. When the table would outgrow the memory limit
- * the hash space is cut into parts and both sides are hashed once per part. All deletes leave before the first insert.
+ * Every row of both sides is hashed once over every column of the table, whatever the projection, and the hashes are
+ * dealt into parts (hash_parts.h). In each part a row of the removed side that finds an equal one of the added side
+ * takes it out. What is left is read again, those rows only: deletes, then inserts. The filter is applied to what
+ * leaves, which is the same, since equal rows pass or fail alike.
  *
- * Rows are compared over every column of the table, whatever the projection; the filter is applied to what leaves,
- * which is the same, since equal rows pass or fail alike.
+ * A check on the rows themselves follows where the images are whole: the hashes of all added rows, less those of all
+ * removed rows, must be the hashes of the inserts that left, less those of the deletes, in all 128 bits. Hashes that
+ * agreed where the rows did not, or a file that changed between the two readings, would show.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/row_hash.h"
+#include "scan/hash_parts.h"
+#include "scan/parallel.h"
 #include "scan/run.h"
 
-enum { TABLE_FRACTION = 2 };
+enum { MEMORY_FRACTION = 2 };
 
-__extension__ typedef unsigned __int128 u128;
+/* A row set of one side; one thread's at a time. */
+struct side_set {
+    struct lc_row_set *from;
+    int64_t first_row;        /* its first row's number on the side */
+    int64_t n_rows;           /* rows it can have at most; those it has, once read */
+    struct lc_bitmap *rows;   /* positions that were read, then those that are left */
+    struct lc_hash sum;       /* of the rows that were read */
+};
 
-struct slot {
-    uint64_t hash;
-    uint32_t check;
-    uint32_t head; /* row number + 1 of the last added row with this content that is still unmatched; 0 = free slot */
+struct side {
+    size_t n;
+    struct side_set *sets;
+    uint64_t *left; /* bit per row: no equal row on the other side */
 };
 
 struct content {
     struct lc_run run;
     struct lc_run_spec spec;
-    size_t *image_columns; /* where the shape's columns stand among the table's */
-    bool images_are_all;   /* the shape has every column, in order */
-    /* the added side */
-    int64_t *first_row;           /* per added set: number of its first row; [n_added] = all */
-    struct lc_bitmap **delivered; /* per added set with row filters: positions that passed */
-    uint64_t *alive;              /* bit per added row: not matched so far */
-    uint32_t *next;               /* further rows of the same content; allocated when there are any */
-    struct slot *slots;
-    uint64_t n_slots;
-    int64_t n_parts, part;
-    /* streaming */
-    size_t at;
-    struct lc_rows *rows;
-    bool in_added;
-    struct lc_row_set left; /* the unmatched rows of the added set that is being read */
-    bool row_ids;
-    struct lc_hash *hashes;
-    int64_t hashes_cap;
+    struct side sides[2]; /* by enum lc_hash_side */
+    struct lc_hash_parts *parts;
+    bool is_checked; /* the images are whole: what leaves is summed up */
+    struct lc_hash seen[2], left[2];
+    /* emission */
+    enum lc_hash_side phase;
+    bool has_begun;
+    const struct lc_field *row_id[1];
+    struct lc_row_set *sets;
+    struct lc_hash *sums; /* per set, of what left */
+    size_t n_sets;
+    struct lc_ahead *rows;
 };
 
-static uint64_t slot_of(const struct content *self, struct lc_hash h)
+static void add_hashes(struct lc_hash *sum, size_t n, const struct lc_hash *hashes)
 {
-    return (uint64_t)((u128)h.a * self->n_slots >> 64);
-}
-
-static bool in_part(const struct content *self, struct lc_hash h)
-{
-    return self->n_parts == 1 || (int64_t)(h.b >> 32) % self->n_parts == self->part;
-}
-
-static void set_alive(struct content *self, uint64_t row, bool alive)
-{
-    uint64_t bit = (uint64_t)1 << (row & 63);
-    if (alive)
-        self->alive[row >> 6] |= bit;
-    else
-        self->alive[row >> 6] &= ~bit;
-}
-
-static lcdc_status table_add(struct content *self, struct lc_hash h, uint32_t row, lcdc_error **err)
-{
-    uint64_t at = slot_of(self, h);
-    while (self->slots[at].head && (self->slots[at].hash != h.a || self->slots[at].check != (uint32_t)h.b))
-        at = at + 1 == self->n_slots ? 0 : at + 1;
-    if (self->slots[at].head) {
-        if (!self->next)
-            self->next = lc_calloc((size_t)self->first_row[self->spec.commit->n_added], sizeof(uint32_t));
-        LC_TRY_ALLOC(self->next);
-        self->next[row] = self->slots[at].head;
-    } else {
-        self->slots[at].hash = h.a;
-        self->slots[at].check = (uint32_t)h.b;
+    for (size_t i = 0; i < n; i++) {
+        sum->a += hashes[i].a;
+        sum->b += hashes[i].b;
     }
-    self->slots[at].head = row + 1;
-    set_alive(self, row, true);
-    return LCDC_OK;
 }
 
-/* Takes one added row of this content out; false when there is none left. A slot whose rows are all taken keeps its
-   place (head is the mark of an emptied one), so that the probe sequence of others stays whole. */
-static const uint32_t EMPTIED = UINT32_MAX;
-
-static bool table_take(struct content *self, struct lc_hash h)
-{
-    uint64_t at = slot_of(self, h);
-    while (self->slots[at].head && (self->slots[at].hash != h.a || self->slots[at].check != (uint32_t)h.b))
-        at = at + 1 == self->n_slots ? 0 : at + 1;
-    uint32_t head = self->slots[at].head;
-    if (head == 0 || head == EMPTIED)
-        return false;
-    uint32_t row = head - 1;
-    set_alive(self, row, false);
-    self->slots[at].head = self->next && self->next[row] ? self->next[row] : EMPTIED;
-    return true;
-}
-
-static lcdc_status hash_batch(struct content *self, const struct ArrowArray *rows, lcdc_error **err)
-{
-    if (rows->length > self->hashes_cap) {
-        lc_free(self->hashes);
-        self->hashes_cap = 0;
-        self->hashes = lc_alloc((size_t)rows->length * sizeof(*self->hashes));
-        LC_TRY_ALLOC(self->hashes);
-        self->hashes_cap = rows->length;
-    }
-    return lc_row_hash(self->spec.context->schema, rows, 0, NULL, self->hashes, err);
-}
-
-static struct lc_rows_request whole_rows(const struct content *self)
-{
-    return (struct lc_rows_request){
-        .columns = self->spec.context->schema, .n_ranges = self->spec.n_ranges, .ranges = self->spec.ranges};
-}
-
-/* ---- the table ---- */
+/* ---- both sides hashed ---- */
 
 /* Rows a set can deliver at most, from its file's footer when the metadata does not say. */
 static lcdc_status most_rows(struct content *self, struct lc_row_set *set, int64_t *out, lcdc_error **err)
@@ -136,291 +75,324 @@ static lcdc_status most_rows(struct content *self, struct lc_row_set *set, int64
     return LCDC_OK;
 }
 
-static lcdc_status size_table(struct content *self, lcdc_error **err)
+static lcdc_status make_side(struct content *self, enum lc_hash_side index, size_t n, struct lc_row_set *sets,
+                             int64_t *total, lcdc_error **err)
 {
-    struct lc_commit *commit = self->spec.commit;
-    int64_t total = 0;
-    self->first_row = lc_calloc(commit->n_added + 1, sizeof(int64_t));
-    self->delivered = lc_calloc(commit->n_added, sizeof(struct lc_bitmap *));
-    LC_TRY_ALLOC(self->first_row && self->delivered);
-    for (size_t i = 0; i < commit->n_added; i++) {
-        int64_t rows;
-        self->first_row[i] = total;
-        LC_TRY(most_rows(self, &commit->added[i], &rows, err));
-        if (rows > UINT32_MAX - 2 - total)
+    struct side *side = &self->sides[index];
+    int64_t rows = 0;
+    side->sets = lc_calloc(n, sizeof(*side->sets));
+    LC_TRY_ALLOC(side->sets);
+    side->n = n;
+    for (size_t i = 0; i < n; i++) {
+        struct side_set *set = &side->sets[i];
+        set->from = &sets[i];
+        set->first_row = rows;
+        LC_TRY(most_rows(self, &sets[i], &set->n_rows, err));
+        LC_TRY(lc_bitmap_new(&set->rows, err));
+        if (set->n_rows > UINT32_MAX - rows)
             return lc_fail(err, LC_R_LIMIT,
                            "a commit that rewrites more than %u rows without row ids cannot be compared by content",
-                           UINT32_MAX - 2);
-        total += rows;
+                           UINT32_MAX);
+        rows += set->n_rows;
     }
-    self->first_row[commit->n_added] = total;
-    self->alive = lc_calloc((size_t)total / 64 + 1, sizeof(uint64_t));
-    LC_TRY_ALLOC(self->alive);
-    int64_t limit = self->spec.shape->memory_limit / TABLE_FRACTION;
-    int64_t need = total / 3 * 4 * (int64_t)sizeof(struct slot);
-    self->n_parts = need / (limit > 0 ? limit : 1) + 1;
-    /* parts are cut by hash, so they are nearly even; the margin keeps the fullest below 0.8 */
-    self->n_slots = (uint64_t)(total / self->n_parts) / 3 * 4 + (uint64_t)(total / self->n_parts) / 16 + 1024;
-    self->slots = lc_calloc(self->n_slots, sizeof(struct slot));
-    LC_TRY_ALLOC(self->slots);
+    side->left = lc_calloc((size_t)rows / 64 + 1, sizeof(*side->left));
+    LC_TRY_ALLOC(side->left);
+    *total += rows;
     return LCDC_OK;
 }
 
-static lcdc_status note_delivered(struct content *self, size_t set, const int64_t *positions, int64_t n,
-                                  lcdc_error **err)
+static lcdc_status note_rows(struct side_set *set, struct lc_hash_writer *writer, int64_t *read,
+                             const struct ArrowArray *rows, const int64_t *positions, const struct lc_hash *hashes,
+                             lcdc_error **err)
 {
-    if (!self->delivered[set])
-        LC_TRY(lc_bitmap_new(&self->delivered[set], err));
-    return lc_bitmap_add_many(self->delivered[set], (size_t)n, (const uint64_t *)positions, err);
+    size_t n = (size_t)rows->length;
+    if (*read + rows->length > set->n_rows)
+        return lc_fail(err, LC_R_ROWS_MISCOUNTED, "%s holds more rows than the table's metadata says",
+                       set->from->file->path);
+    add_hashes(&set->sum, n, hashes);
+    /* which positions these row numbers are is only told by the reader: ranges and row filters leave rows out */
+    LC_TRY(lc_bitmap_add_many(set->rows, n, (const uint64_t *)positions, err));
+    LC_TRY(lc_hash_writer_add(writer, n, hashes, (uint32_t)(set->first_row + *read), err));
+    *read += rows->length;
+    return LCDC_OK;
 }
 
-static lcdc_status add_set(struct content *self, size_t index, lcdc_error **err)
+static lcdc_status hash_set(struct content *self, enum lc_hash_side side, size_t index, lcdc_error **err)
 {
-    struct lc_row_set *set = &self->spec.commit->added[index];
-    struct lc_rows_request request = whole_rows(self);
+    struct side_set *set = &self->sides[side].sets[index];
+    struct lc_rows_request request = {
+        .columns = self->spec.context->schema, .n_ranges = self->spec.n_ranges, .ranges = self->spec.ranges};
     LC_CLEANUP(lc_rows_closep) struct lc_rows *rows = NULL;
-    int64_t row = self->first_row[index];
-    LC_TRY(lc_rows_open(self->spec.context, set, &request, &rows, err));
+    LC_CLEANUP(lc_hash_writer_freep) struct lc_hash_writer *writer = NULL;
+    LC_FREE struct lc_hash *hashes = NULL;
+    int64_t cap = 0, read = 0;
+    LC_TRY(lc_rows_open(self->spec.context, set->from, &request, &rows, err));
+    LC_TRY(lc_hash_writer_new(self->parts, side, index, &writer, err));
     for (;;) {
         LC_ARRAY struct ArrowArray batch = {0};
         const int64_t *positions = NULL;
         LC_TRY(lc_rows_next(rows, &batch, NULL, &positions, err));
         if (!batch.release)
-            return LCDC_OK;
-        if (row + batch.length > self->first_row[index + 1])
-            return lc_fail(err, LC_R_ROWS_MISCOUNTED, "%s holds more rows than the table's metadata says",
-                           set->file->path);
-        LC_TRY(hash_batch(self, &batch, err));
-        /* which positions these row numbers are is only told by the reader: ranges and row filters leave rows out */
-        if (self->part == 0)
-            LC_TRY(note_delivered(self, index, positions, batch.length, err));
-        for (int64_t i = 0; i < batch.length; i++)
-            if (in_part(self, self->hashes[i]))
-                LC_TRY(table_add(self, self->hashes[i], (uint32_t)(row + i), err));
-        row += batch.length;
-    }
-}
-
-static lcdc_status fill_table(struct content *self, lcdc_error **err)
-{
-    memset(self->slots, 0, self->n_slots * sizeof(struct slot));
-    for (size_t i = 0; i < self->spec.commit->n_added; i++)
-        LC_TRY(add_set(self, i, err));
-    return LCDC_OK;
-}
-
-/* ---- deletes ---- */
-
-static lcdc_status filter_images(struct content *self, struct lc_change_batch *out, lcdc_error **err)
-{
-    int64_t kept = 0, n = out->images.length;
-    LC_FREE uint8_t *mask = lc_alloc((size_t)n);
-    LC_TRY_ALLOC(mask);
-    LC_TRY(lc_filter_eval(self->spec.shape->filter, &out->images, mask, err));
-    for (int64_t i = 0; i < n; i++)
-        if (mask[i]) {
-            if (out->row_ids)
-                out->row_ids[kept] = out->row_ids[i];
-            kept++;
-        }
-    LC_ARRAY struct ArrowArray left = {0};
-    LC_TRY(lc_array_filter(self->spec.shape->columns, &out->images, mask, &left, err));
-    lc_array_move(&left, &out->images);
-    out->n = kept;
-    return LCDC_OK;
-}
-
-static lcdc_status emit_deletes(struct content *self, const struct lc_row_set *set, struct ArrowArray *batch,
-                                const struct ArrowArray *extra, const int64_t *positions, struct lc_change_batch *out,
-                                lcdc_error **err)
-{
-    int64_t n = batch->length, unmatched = 0;
-    LC_FREE uint8_t *mask = lc_calloc((size_t)n, 1);
-    LC_TRY_ALLOC(mask);
-    LC_TRY(hash_batch(self, batch, err));
-    for (int64_t i = 0; i < n; i++)
-        if (in_part(self, self->hashes[i]) && !table_take(self, self->hashes[i]))
-            mask[i] = 1, unmatched++;
-    if (unmatched == 0)
-        return LCDC_OK;
-    if (self->row_ids && set->file->has_row_ids) {
-        LC_TRY(lc_row_ids(set->file, extra, 0, n, positions, &out->row_ids, err));
-        for (int64_t i = 0, k = 0; i < n; i++)
-            if (mask[i])
-                out->row_ids[k++] = out->row_ids[i];
-    }
-    LC_ARRAY struct ArrowArray images = {0};
-    if (self->images_are_all)
-        lc_array_move(batch, &images);
-    else
-        LC_TRY(lc_array_project(batch, self->spec.shape->columns->n_children, self->image_columns, &images, err));
-    LC_TRY(lc_array_filter(self->spec.shape->columns, &images, mask, &out->images, err));
-    out->n = unmatched;
-    out->op = LCDC_OP_DELETE;
-    return self->spec.shape->filter ? filter_images(self, out, err) : LCDC_OK;
-}
-
-static lcdc_status next_delete(struct content *self, struct lc_change_batch *out, bool *more, lcdc_error **err)
-{
-    struct lc_commit *commit = self->spec.commit;
-    struct lc_rows_request request = whole_rows(self);
-    const struct lc_field *extra_field[1] = {commit->row_id};
-    if (self->row_ids) {
-        request.n_extra = 1;
-        request.extra = extra_field;
-    }
-    for (;;) {
-        for (; self->at < commit->n_removed; self->at++) {
-            struct lc_row_set *set = &commit->removed[self->at];
-            if (!self->rows)
-                LC_TRY(lc_rows_open(self->spec.context, set, &request, &self->rows, err));
-            for (;;) {
-                LC_ARRAY struct ArrowArray batch = {0}, extra = {0};
-                const int64_t *positions = NULL;
-                LC_TRY(lc_rows_next(self->rows, &batch, &extra, &positions, err));
-                if (!batch.release)
-                    break;
-                LC_TRY(emit_deletes(self, set, &batch, &extra, positions, out, err));
-                if (out->n) {
-                    *more = true;
-                    return LCDC_OK;
-                }
-                lc_change_batch_done(out);
-            }
-            lc_rows_close(lc_steal(self->rows));
-        }
-        if (++self->part == self->n_parts)
             break;
-        LC_TRY(fill_table(self, err));
-        self->at = 0;
+        if (batch.length > cap) {
+            lc_free(lc_steal(hashes));
+            hashes = lc_alloc((size_t)batch.length * sizeof(*hashes));
+            LC_TRY_ALLOC(hashes);
+            cap = batch.length;
+        }
+        LC_TRY(lc_row_hash(request.columns, &batch, 0, NULL, hashes, err));
+        LC_TRY(note_rows(set, writer, &read, &batch, positions, hashes, err));
     }
-    *more = false;
+    set->n_rows = read;
+    return lc_hash_writer_finish(writer, err);
+}
+
+/* Tasks are the sets of the removed side, then those of the added side. */
+static lcdc_status hash_task(void *context, size_t i, lcdc_error **err)
+{
+    struct content *self = context;
+    size_t n = self->sides[LC_HASH_REMOVED].n;
+    return i < n ? hash_set(self, LC_HASH_REMOVED, i, err) : hash_set(self, LC_HASH_ADDED, i - n, err);
+}
+
+/* ---- one part: equal rows cancel ---- */
+
+/*
+ * Added rows by hash. A slot names one row of its content; the rows of that content which have not been taken are a
+ * chain, the last one first.
+ */
+struct table {
+    size_t n_slots; /* a power of two */
+    uint32_t *slots, *chains, *next; /* 1 + place of an entry; 0 none */
+    const struct lc_hash_entry *entries;
+};
+
+static void table_done(struct table *table)
+{
+    lc_free(table->slots);
+    lc_free(table->chains);
+    lc_free(table->next);
+}
+
+static uint32_t *find_slot(const struct table *table, const struct lc_hash_entry *entry)
+{
+    size_t at = (size_t)entry->hash & (table->n_slots - 1);
+    while (table->slots[at]) {
+        const struct lc_hash_entry *other = &table->entries[table->slots[at] - 1];
+        if (other->hash == entry->hash && other->check == entry->check)
+            break;
+        at = (at + 1) & (table->n_slots - 1);
+    }
+    return &table->slots[at];
+}
+
+static lcdc_status table_init(struct table *table, const struct lc_hash_entry *entries, size_t n, lcdc_error **err)
+{
+    table->entries = entries;
+    for (table->n_slots = 16; table->n_slots < 2 * n;)
+        table->n_slots *= 2;
+    table->slots = lc_calloc(table->n_slots, sizeof(uint32_t));
+    table->chains = lc_calloc(n, sizeof(uint32_t));
+    table->next = lc_calloc(n, sizeof(uint32_t));
+    LC_TRY_ALLOC(table->slots && table->chains && table->next);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t *slot = find_slot(table, &entries[i]);
+        if (!*slot)
+            *slot = (uint32_t)i + 1;
+        table->next[i] = table->chains[*slot - 1];
+        table->chains[*slot - 1] = (uint32_t)i + 1;
+    }
     return LCDC_OK;
 }
 
-/* ---- inserts ---- */
-
-/* The positions of one added set whose rows are still alive. */
-static lcdc_status alive_positions(struct content *self, size_t index, struct lc_bitmap **out, lcdc_error **err)
+/* Takes one row of the entry's content out; false when there is none left. */
+static bool table_take(struct table *table, const struct lc_hash_entry *entry)
 {
-    const struct lc_bitmap *delivered = self->delivered[index];
-    uint64_t positions[1024];
-    uint64_t row = (uint64_t)self->first_row[index];
-    LC_BITMAP struct lc_bitmap *alive = NULL;
-    LC_TRY(lc_bitmap_new(&alive, err));
-    for (uint64_t from = 0; delivered;) {
-        size_t n = lc_bitmap_read(delivered, from, 1024, positions), kept = 0;
+    const uint32_t *slot = find_slot(table, entry);
+    if (!*slot || !table->chains[*slot - 1])
+        return false;
+    table->chains[*slot - 1] = table->next[table->chains[*slot - 1] - 1];
+    return true;
+}
+
+/* Rows of other parts share the words. */
+static void mark_left(struct side *side, uint32_t row)
+{
+    __atomic_fetch_or(&side->left[row >> 6], (uint64_t)1 << (row & 63), __ATOMIC_RELAXED);
+}
+
+static lcdc_status match_part(void *context, size_t part, lcdc_error **err)
+{
+    struct content *self = context;
+    LC_FREE struct lc_hash_entry *removed = NULL, *added = NULL;
+    LC_CLEANUP(table_done) struct table table = {0};
+    size_t n_removed, n_added;
+    LC_TRY(lc_check_cancelled(self->spec.context, err));
+    LC_TRY(lc_hash_parts_read(self->parts, LC_HASH_ADDED, part, &added, &n_added, err));
+    LC_TRY(table_init(&table, added, n_added, err));
+    LC_TRY(lc_hash_parts_read(self->parts, LC_HASH_REMOVED, part, &removed, &n_removed, err));
+    for (size_t i = 0; i < n_removed; i++)
+        if (!table_take(&table, &removed[i]))
+            mark_left(&self->sides[LC_HASH_REMOVED], removed[i].row);
+    for (size_t i = 0; i < n_added; i++)
+        for (uint32_t at = table.chains[i]; at; at = table.next[at - 1])
+            mark_left(&self->sides[LC_HASH_ADDED], added[at - 1].row);
+    return LCDC_OK;
+}
+
+/* The set's positions whose rows are left take the place of all its positions. */
+static lcdc_status narrow_set(const struct side *side, struct side_set *set, lcdc_error **err)
+{
+    uint64_t positions[1024], row = (uint64_t)set->first_row;
+    LC_BITMAP struct lc_bitmap *left = NULL;
+    LC_TRY(lc_bitmap_new(&left, err));
+    for (uint64_t from = 0;;) {
+        size_t n = lc_bitmap_read(set->rows, from, 1024, positions), kept = 0;
         if (n == 0)
             break;
         from = positions[n - 1] + 1;
         for (size_t i = 0; i < n; i++, row++)
-            if (self->alive[row >> 6] >> (row & 63) & 1)
+            if (side->left[row >> 6] >> (row & 63) & 1)
                 positions[kept++] = positions[i];
-        LC_TRY(lc_bitmap_add_many(alive, kept, positions, err));
+        LC_TRY(lc_bitmap_add_many(left, kept, positions, err));
     }
-    *out = lc_steal(alive);
+    lc_bitmap_free(set->rows);
+    set->rows = lc_steal(left);
     return LCDC_OK;
 }
 
-/* Replaces each added set's rows by those that are left. */
-static lcdc_status narrow_added(struct content *self, lcdc_error **err)
+static lcdc_status compare(struct content *self, lcdc_error **err)
 {
-    struct lc_commit *commit = self->spec.commit;
-    lc_free(lc_steal(self->slots));
-    lc_free(lc_steal(self->next));
-    for (size_t i = 0; i < commit->n_added; i++) {
-        LC_BITMAP struct lc_bitmap *alive = NULL;
-        LC_TRY(alive_positions(self, i, &alive, err));
-        lc_bitmap_free(lc_steal(self->delivered[i]));
-        self->delivered[i] = lc_steal(alive);
-    }
-    return LCDC_OK;
-}
-
-static lcdc_status next_insert(struct content *self, struct lc_change_batch *out, bool *more, lcdc_error **err)
-{
-    struct lc_commit *commit = self->spec.commit;
-    const struct lc_field *extra_field[1] = {commit->row_id};
-    for (; self->at < commit->n_added; self->at++) {
-        const struct lc_data_file *file = commit->added[self->at].file;
-        self->left = (struct lc_row_set){.file = file, .rows = -1, .include = self->delivered[self->at]};
-        if (lc_bitmap_count(self->left.include) == 0)
-            continue;
-        struct lc_rows_request request = {.columns = self->spec.shape->columns,
-                                          .n_extra = self->row_ids ? 1 : 0,
-                                          .extra = extra_field,
-                                          .filter = self->spec.shape->filter,
-                                          .n_ranges = self->spec.n_ranges,
-                                          .ranges = self->spec.ranges};
-        if (!self->rows)
-            LC_TRY(lc_rows_open(self->spec.context, &self->left, &request, &self->rows, err));
-        LC_ARRAY struct ArrowArray extra = {0};
-        const int64_t *positions = NULL;
-        LC_TRY(lc_rows_next(self->rows, &out->images, &extra, &positions, err));
-        if (out->images.release) {
-            out->n = out->images.length;
-            out->op = LCDC_OP_INSERT;
-            *more = true;
-            if (self->row_ids && file->has_row_ids)
-                LC_TRY(lc_row_ids(file, &extra, 0, out->n, positions, &out->row_ids, err));
-            return LCDC_OK;
+    const struct lc_commit *commit = self->spec.commit;
+    const struct lc_scan_context *context = self->spec.context;
+    int64_t rows = 0;
+    LC_TRY(make_side(self, LC_HASH_REMOVED, commit->n_removed, commit->removed, &rows, err));
+    LC_TRY(make_side(self, LC_HASH_ADDED, commit->n_added, commit->added, &rows, err));
+    LC_TRY(lc_hash_parts_new(rows, context->memory_limit / MEMORY_FRACTION, &self->parts, err));
+    size_t threads = lc_scan_threads(context, commit->n_removed, commit->removed);
+    LC_TRY(lc_parallel(threads, commit->n_removed + commit->n_added, hash_task, self, err));
+    LC_TRY(lc_parallel(threads, lc_hash_parts_count(self->parts), match_part, self, err));
+    lc_hash_parts_free(lc_steal(self->parts));
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < self->sides[s].n; i++) {
+            add_hashes(&self->seen[s], 1, &self->sides[s].sets[i].sum);
+            LC_TRY(narrow_set(&self->sides[s], &self->sides[s].sets[i], err));
         }
-        lc_rows_close(lc_steal(self->rows));
-    }
-    *more = false;
     return LCDC_OK;
+}
+
+/* ---- what is left ---- */
+
+static lcdc_status sum_up(const struct content *self, const struct lc_decoded *decoded, lcdc_error **err)
+{
+    size_t n = (size_t)decoded->images.length;
+    LC_FREE struct lc_hash *hashes = lc_alloc(n * sizeof(*hashes));
+    LC_TRY_ALLOC(hashes);
+    LC_TRY(lc_row_hash(self->spec.context->schema, &decoded->images, 0, NULL, hashes, err));
+    add_hashes(&self->sums[decoded->set], n, hashes);
+    return LCDC_OK;
+}
+
+static lcdc_status make_changes(void *context, struct lc_decoded *decoded, struct lc_change_batch *out,
+                                lcdc_error **err)
+{
+    const struct content *self = context;
+    const struct lc_data_file *file = self->sets[decoded->set].file;
+    out->n = decoded->images.length;
+    out->op = self->phase == LC_HASH_REMOVED ? LCDC_OP_DELETE : LCDC_OP_INSERT;
+    if (self->is_checked)
+        LC_TRY(sum_up(self, decoded, err));
+    if (decoded->extra.release && file->has_row_ids)
+        LC_TRY(lc_row_ids(file, &decoded->extra, 0, out->n, decoded->positions, &out->row_ids, err));
+    lc_array_move(&decoded->images, &out->images);
+    return LCDC_OK;
+}
+
+static lcdc_status open_phase(struct content *self, lcdc_error **err)
+{
+    const struct side *side = &self->sides[self->phase];
+    lc_free(lc_steal(self->sets));
+    lc_free(lc_steal(self->sums));
+    self->n_sets = 0;
+    self->sets = lc_calloc(side->n, sizeof(*self->sets));
+    self->sums = lc_calloc(side->n, sizeof(*self->sums));
+    LC_TRY_ALLOC(self->sets && self->sums);
+    for (size_t i = 0; i < side->n; i++)
+        if (lc_bitmap_count(side->sets[i].rows))
+            self->sets[self->n_sets++] =
+                (struct lc_row_set){.file = side->sets[i].from->file, .rows = -1, .include = side->sets[i].rows};
+    bool ids = self->spec.shape->row_ids && self->spec.commit->row_id;
+    struct lc_ahead_request request = {.context = self->spec.context,
+                                       .n = self->n_sets,
+                                       .sets = self->sets,
+                                       .rows = lc_run_images(&self->spec, ids, self->row_id),
+                                       .make = make_changes,
+                                       .make_context = self};
+    return lc_ahead_open(&request, &self->rows, err);
+}
+
+static void close_phase(struct content *self)
+{
+    lc_ahead_close(lc_steal(self->rows));
+    add_hashes(&self->left[self->phase], self->n_sets, self->sums);
+}
+
+static lcdc_status check_rows(const struct content *self, lcdc_error **err)
+{
+    const struct lc_hash *seen = self->seen, *left = self->left;
+    bool holds = seen[LC_HASH_ADDED].a - seen[LC_HASH_REMOVED].a == left[LC_HASH_ADDED].a - left[LC_HASH_REMOVED].a &&
+                 seen[LC_HASH_ADDED].b - seen[LC_HASH_REMOVED].b == left[LC_HASH_ADDED].b - left[LC_HASH_REMOVED].b;
+    if (!self->is_checked || holds)
+        return LCDC_OK;
+    return lc_fail(err, LC_R_ROWS_MISCOUNTED,
+                   "the rows that differ, read a second time, do not make up for the difference of the two sides: a "
+                   "data file changed while it was read; read the range again");
 }
 
 static lcdc_status content_next(struct lc_run *run, struct lc_change_batch *out, bool *more, lcdc_error **err)
 {
     struct content *self = (struct content *)run;
-    if (!self->slots && !self->in_added) {
-        LC_TRY(size_table(self, err));
-        LC_TRY(fill_table(self, err));
+    if (!self->has_begun) {
+        LC_TRY(compare(self, err));
+        self->has_begun = true;
     }
-    if (!self->in_added) {
-        LC_TRY(next_delete(self, out, more, err));
+    for (;;) {
+        if (!self->rows)
+            LC_TRY(open_phase(self, err));
+        LC_TRY(lc_ahead_next(self->rows, out, more, err));
         if (*more)
             return LCDC_OK;
-        self->in_added = true;
-        self->at = 0;
-        LC_TRY(narrow_added(self, err));
+        close_phase(self);
+        if (self->phase == LC_HASH_ADDED)
+            return check_rows(self, err);
+        self->phase = LC_HASH_ADDED;
     }
-    return next_insert(self, out, more, err);
 }
 
 static void content_release(struct lc_run *run)
 {
     struct content *self = (struct content *)run;
-    lc_rows_close(self->rows);
-    for (size_t i = 0; self->delivered && i < self->spec.commit->n_added; i++)
-        lc_bitmap_free(self->delivered[i]);
-    lc_free(self->delivered);
-    lc_free(self->first_row);
-    lc_free(self->alive);
-    lc_free(self->next);
-    lc_free(self->slots);
-    lc_free(self->hashes);
-    lc_free(self->image_columns);
+    lc_ahead_close(self->rows);
+    for (int s = 0; s < 2; s++) {
+        for (size_t i = 0; i < self->sides[s].n; i++)
+            lc_bitmap_free(self->sides[s].sets[i].rows);
+        lc_free(self->sides[s].sets);
+        lc_free(self->sides[s].left);
+    }
+    lc_hash_parts_free(self->parts);
+    lc_free(self->sets);
+    lc_free(self->sums);
     lc_free(self);
 }
 
-static lcdc_status find_image_columns(struct content *self, lcdc_error **err)
+/* The shape has every column of the table, in order, and no filter. */
+static bool images_are_whole(const struct lc_run_spec *spec)
 {
-    const struct lc_field *table = self->spec.context->schema, *shape = self->spec.shape->columns;
-    self->image_columns = lc_calloc(shape->n_children, sizeof(size_t));
-    LC_TRY_ALLOC(self->image_columns);
-    self->images_are_all = shape->n_children == table->n_children;
-    for (size_t i = 0; i < shape->n_children; i++) {
-        size_t c = 0;
-        while (c < table->n_children && table->children[c].physical != shape->children[i].physical)
-            c++;
-        if (c == table->n_children)
-            return lc_fail(err, LC_R_INTERNAL, "column %s is not one of the table's", shape->children[i].name);
-        self->image_columns[i] = c;
-        self->images_are_all = self->images_are_all && c == i;
-    }
-    return LCDC_OK;
+    const struct lc_field *table = spec->context->schema, *shape = spec->shape->columns;
+    bool whole = shape->n_children == table->n_children && !spec->shape->filter;
+    for (size_t i = 0; whole && i < shape->n_children; i++)
+        whole = shape->children[i].physical == table->children[i].physical;
+    return whole;
 }
 
 lcdc_status lc_run_content(const struct lc_run_spec *spec, struct lc_run **out, lcdc_error **err)
@@ -430,11 +402,8 @@ lcdc_status lc_run_content(const struct lc_run_spec *spec, struct lc_run **out, 
     LC_TRY_ALLOC(self);
     self->run.ops = &ops;
     self->spec = *spec;
-    self->row_ids = spec->shape->row_ids && spec->commit->row_id;
-    lcdc_status status = find_image_columns(self, err);
-    if (status != LCDC_OK)
-        content_release(&self->run);
-    else
-        *out = &self->run;
-    return status;
+    self->row_id[0] = spec->commit->row_id;
+    self->is_checked = images_are_whole(spec);
+    *out = &self->run;
+    return LCDC_OK;
 }

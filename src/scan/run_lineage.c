@@ -14,11 +14,16 @@
  */
 #include <string.h>
 
+#include "scan/parallel.h"
 #include "scan/run.h"
 
+/* A row set of one side. Each is one thread's at a time, until the ids of all are put together. */
 struct side_set {
     struct lc_row_set *from;
     bool has_ids;             /* the file holds an id column */
+    bool is_usable;           /* nothing speaks against the ids so far */
+    struct lc_bitmap *ids;    /* of rows that were alive, that changed or that were copied, as asked */
+    uint64_t copied;          /* rows */
     struct lc_bitmap *wanted; /* positions whose images will be read */
     struct lc_bitmap *loose;  /* positions of deletes and inserts that content has a say on */
 };
@@ -34,11 +39,12 @@ struct lineage {
     bool has_loose;
     /* emission: before-images, what content says of loose rows, after-images */
     enum { BEFORE, LOOSE, AFTER } phase;
-    size_t at;
     struct lc_commit rest; /* the loose rows */
     struct lc_run *rest_run;
-    struct lc_row_set current;
-    struct lc_rows *rows;
+    const struct lc_field *row_id[1];
+    size_t n_sets;
+    struct lc_row_set *sets; /* rows of the side that is being emitted */
+    struct lc_ahead *rows;
 };
 
 enum { ID = 0, VERSION = 1 };
@@ -102,11 +108,11 @@ static lcdc_status check_ids(const struct lc_data_file *file, const int64_t *ids
 /* ---- the removed side: which ids were alive ---- */
 
 /* Without an id column ids are base + position, and no row need be read. */
-static lcdc_status arithmetic_ids(struct lineage *self, struct lc_row_set *set, int64_t rows, lcdc_error **err)
+static lcdc_status arithmetic_ids(struct lc_row_set *set, int64_t rows, struct lc_bitmap *ids, lcdc_error **err)
 {
     uint64_t base = (uint64_t)set->file->base_row_id, position = 0, block[1024];
     if (!set->include && !set->exclude)
-        return lc_bitmap_add_range(self->old_ids, base, (uint64_t)rows, err);
+        return lc_bitmap_add_range(ids, base, (uint64_t)rows, err);
     LC_BITMAP struct lc_bitmap *alive = NULL;
     if (set->include) {
         LC_TRY(lc_bitmap_dup(set->include, &alive, err));
@@ -119,13 +125,15 @@ static lcdc_status arithmetic_ids(struct lineage *self, struct lc_row_set *set, 
         position = block[n - 1] + 1;
         for (size_t i = 0; i < n; i++)
             block[i] += base;
-        LC_TRY(lc_bitmap_add_many(self->old_ids, n, block, err));
+        LC_TRY(lc_bitmap_add_many(ids, n, block, err));
     }
     return LCDC_OK;
 }
 
-static lcdc_status read_removed(struct lineage *self, struct side_set *side, lcdc_error **err)
+static lcdc_status read_removed(void *context, size_t index, lcdc_error **err)
 {
+    struct lineage *self = context;
+    struct side_set *side = &self->removed[index];
     const struct lc_field *extra[2];
     struct lc_row_set *set = side->from;
     LC_CLEANUP(lc_rows_closep) struct lc_rows *rows = NULL;
@@ -138,7 +146,7 @@ static lcdc_status read_removed(struct lineage *self, struct side_set *side, lcd
             LC_TRY(lc_parquet_open(self->spec.context->storage, set->file->url, set->file->size, &file, err));
             total = lc_parquet_rows(file);
         }
-        return arithmetic_ids(self, set, total, err);
+        return arithmetic_ids(set, total, side->ids, err);
     }
     for (;;) {
         LC_CLEANUP(id_batch_done) struct id_batch batch = {0};
@@ -146,13 +154,13 @@ static lcdc_status read_removed(struct lineage *self, struct side_set *side, lcd
         if (batch.n == 0)
             return LCDC_OK;
         LC_TRY(check_ids(set->file, batch.ids, batch.n, err));
-        LC_TRY(lc_bitmap_add_many(self->old_ids, (size_t)batch.n, (const uint64_t *)batch.ids, err));
+        LC_TRY(lc_bitmap_add_many(side->ids, (size_t)batch.n, (const uint64_t *)batch.ids, err));
     }
 }
 
 /* ---- the added side: which rows changed ---- */
 
-static lcdc_status note_changed(struct lineage *self, struct side_set *side, const struct id_batch *batch,
+static lcdc_status note_changed(const struct lineage *self, struct side_set *side, const struct id_batch *batch,
                                 lcdc_error **err)
 {
     int64_t version = self->spec.commit->row_version;
@@ -165,18 +173,20 @@ static lcdc_status note_changed(struct lineage *self, struct side_set *side, con
             positions[n] = (uint64_t)batch->positions[i];
             ids[n++] = (uint64_t)batch->ids[i];
         }
-    self->copied += (uint64_t)batch->n - n;
+    side->copied += (uint64_t)batch->n - n;
     LC_TRY(lc_bitmap_add_many(side->wanted, n, positions, err));
-    return lc_bitmap_add_many(self->changed_ids, n, ids, err);
+    return lc_bitmap_add_many(side->ids, n, ids, err);
 }
 
 /*
- * `usable` becomes false when rows come back from an older file (a restore): then an older version does not mean that
+ * The ids cannot be used when rows come back from an older file (a restore): then an older version does not mean that
  * the row was copied. A file without an id column holds new rows only; where a writer may have lost the ids, content is
  * asked as well.
  */
-static lcdc_status read_added(struct lineage *self, struct side_set *side, bool *usable, lcdc_error **err)
+static lcdc_status read_added(void *context, size_t index, lcdc_error **err)
 {
+    struct lineage *self = context;
+    struct side_set *side = &self->added[index];
     const struct lc_field *extra[2];
     struct lc_row_set *set = side->from;
     LC_CLEANUP(lc_rows_closep) struct lc_rows *rows = NULL;
@@ -186,7 +196,7 @@ static lcdc_status read_added(struct lineage *self, struct side_set *side, bool 
         return LCDC_OK;
     bool written_now = !set->include && set->file->default_row_version == self->spec.commit->row_version;
     if (!written_now) {
-        *usable = false;
+        side->is_usable = false;
         return LCDC_OK;
     }
     for (;;) {
@@ -199,8 +209,10 @@ static lcdc_status read_added(struct lineage *self, struct side_set *side, bool 
     }
 }
 
-static lcdc_status read_copied_ids(struct lineage *self, struct side_set *side, lcdc_error **err)
+static lcdc_status read_copied_ids(void *context, size_t index, lcdc_error **err)
 {
+    struct lineage *self = context;
+    struct side_set *side = &self->added[index];
     const struct lc_field *extra[2];
     struct lc_row_set *set = side->from;
     LC_CLEANUP(lc_rows_closep) struct lc_rows *rows = NULL;
@@ -214,8 +226,36 @@ static lcdc_status read_copied_ids(struct lineage *self, struct side_set *side, 
         for (int64_t i = 0; i < batch.n; i++)
             if (batch.versions[i] != self->spec.commit->row_version)
                 batch.ids[n++] = batch.ids[i];
-        LC_TRY(lc_bitmap_add_many(self->copied_ids, n, (const uint64_t *)batch.ids, err));
+        LC_TRY(lc_bitmap_add_many(side->ids, n, (const uint64_t *)batch.ids, err));
     }
+}
+
+/* ---- all sets of a side ---- */
+
+static lcdc_status for_each_set(struct lineage *self, size_t n, struct lc_row_set *sets, lc_task task, lcdc_error **err)
+{
+    return lc_parallel(lc_scan_threads(self->spec.context, n, sets), n, task, self, err);
+}
+
+static lcdc_status for_added(struct lineage *self, lc_task task, lcdc_error **err)
+{
+    return for_each_set(self, self->spec.commit->n_added, self->spec.commit->added, task, err);
+}
+
+static lcdc_status for_removed(struct lineage *self, lc_task task, lcdc_error **err)
+{
+    return for_each_set(self, self->spec.commit->n_removed, self->spec.commit->removed, task, err);
+}
+
+/* Moves the ids that each set found into `all`. */
+static lcdc_status gather_ids(size_t n, struct side_set *sides, struct lc_bitmap *all, lcdc_error **err)
+{
+    for (size_t i = 0; i < n; i++) {
+        LC_TRY(lc_bitmap_or(all, sides[i].ids, err));
+        lc_bitmap_free(lc_steal(sides[i].ids));
+        LC_TRY(lc_bitmap_new(&sides[i].ids, err));
+    }
+    return LCDC_OK;
 }
 
 /* ---- matching ---- */
@@ -244,8 +284,8 @@ static lcdc_status match(struct lineage *self, bool *usable, lcdc_error **err)
         return lc_bitmap_dup(self->changed_ids, &self->old_ids, err);
     }
     LC_TRY(lc_bitmap_new(&self->copied_ids, err));
-    for (size_t i = 0; i < commit->n_added; i++)
-        LC_TRY(read_copied_ids(self, &self->added[i], err));
+    LC_TRY(for_added(self, read_copied_ids, err));
+    LC_TRY(gather_ids(commit->n_added, self->added, self->copied_ids, err));
     LC_TRY(lc_bitmap_minus(self->old_ids, self->copied_ids, err));
     /* every copied id must have been alive, and been copied once */
     *usable = lc_bitmap_count(self->copied_ids) == self->copied &&
@@ -314,8 +354,10 @@ static lcdc_status wanted_by_position(struct lineage *self, struct side_set *sid
     return status;
 }
 
-static lcdc_status find_wanted(struct lineage *self, struct side_set *side, lcdc_error **err)
+static lcdc_status find_wanted(void *context, size_t index, lcdc_error **err)
 {
+    struct lineage *self = context;
+    struct side_set *side = &self->removed[index];
     bool by_id = side->has_ids || side->from->n_filters > 0 || side->from->file->rows < 0;
     return by_id ? wanted_by_id(self, side, err) : wanted_by_position(self, side, err);
 }
@@ -373,7 +415,7 @@ static lcdc_status compare_loose(struct lineage *self, lcdc_error **err)
 
 /* ---- emission ---- */
 
-static lcdc_status mark_ops(struct lineage *self, struct lc_change_batch *out, lcdc_error **err)
+static lcdc_status mark_ops(const struct lineage *self, struct lc_change_batch *out, lcdc_error **err)
 {
     lcdc_op updated = self->phase == AFTER ? LCDC_OP_UPDATE_AFTER : LCDC_OP_UPDATE_BEFORE;
     lcdc_op other = self->phase == AFTER ? LCDC_OP_INSERT : LCDC_OP_DELETE;
@@ -385,36 +427,42 @@ static lcdc_status mark_ops(struct lineage *self, struct lc_change_batch *out, l
     return LCDC_OK;
 }
 
-static lcdc_status next_of_side(struct lineage *self, size_t n, struct side_set *sides, struct lc_change_batch *out,
-                                bool *more, lcdc_error **err)
+static lcdc_status make_changes(void *context, struct lc_decoded *decoded, struct lc_change_batch *out,
+                                lcdc_error **err)
 {
-    const struct lc_field *extra_field[1] = {self->spec.commit->row_id};
-    for (; self->at < n; self->at++) {
-        struct side_set *side = &sides[self->at];
-        if (lc_bitmap_count(side->wanted) == 0)
-            continue;
-        self->current = (struct lc_row_set){.file = side->from->file, .rows = -1, .include = side->wanted};
-        struct lc_rows_request request = {.columns = self->spec.shape->columns,
-                                          .n_extra = 1,
-                                          .extra = extra_field,
-                                          .filter = self->spec.shape->filter,
-                                          .n_ranges = self->spec.n_ranges,
-                                          .ranges = self->spec.ranges};
-        if (!self->rows)
-            LC_TRY(lc_rows_open(self->spec.context, &self->current, &request, &self->rows, err));
-        LC_ARRAY struct ArrowArray extra = {0};
-        const int64_t *positions = NULL;
-        LC_TRY(lc_rows_next(self->rows, &out->images, &extra, &positions, err));
-        if (out->images.release) {
-            out->n = out->images.length;
-            *more = true;
-            LC_TRY(lc_row_ids(side->from->file, &extra, 0, out->n, positions, &out->row_ids, err));
-            return mark_ops(self, out, err);
-        }
-        lc_rows_close(lc_steal(self->rows));
-    }
-    *more = false;
-    return LCDC_OK;
+    const struct lineage *self = context;
+    out->n = decoded->images.length;
+    LC_TRY(lc_row_ids(self->sets[decoded->set].file, &decoded->extra, 0, out->n, decoded->positions, &out->row_ids,
+                      err));
+    lc_array_move(&decoded->images, &out->images);
+    return mark_ops(self, out, err);
+}
+
+static lcdc_status open_side(struct lineage *self, size_t n, const struct side_set *sides, lcdc_error **err)
+{
+    lc_free(self->sets);
+    self->n_sets = 0;
+    self->sets = lc_calloc(n, sizeof(*self->sets));
+    LC_TRY_ALLOC(self->sets);
+    for (size_t i = 0; i < n; i++)
+        if (lc_bitmap_count(sides[i].wanted))
+            self->sets[self->n_sets++] =
+                (struct lc_row_set){.file = sides[i].from->file, .rows = -1, .include = sides[i].wanted};
+    struct lc_ahead_request request = {.context = self->spec.context,
+                                       .n = self->n_sets,
+                                       .sets = self->sets,
+                                       .rows = lc_run_images(&self->spec, 1, self->row_id),
+                                       .make = make_changes,
+                                       .make_context = self};
+    return lc_ahead_open(&request, &self->rows, err);
+}
+
+static lcdc_status next_of_side(struct lineage *self, size_t n, const struct side_set *sides,
+                                struct lc_change_batch *out, bool *more, lcdc_error **err)
+{
+    if (!self->rows)
+        LC_TRY(open_side(self, n, sides, err));
+    return lc_ahead_next(self->rows, out, more, err);
 }
 
 static lcdc_status lineage_next(struct lc_run *run, struct lc_change_batch *out, bool *more, lcdc_error **err)
@@ -424,8 +472,8 @@ static lcdc_status lineage_next(struct lc_run *run, struct lc_change_batch *out,
         LC_TRY(next_of_side(self, self->spec.commit->n_removed, self->removed, out, more, err));
         if (*more)
             return LCDC_OK;
+        lc_ahead_close(lc_steal(self->rows));
         self->phase = LOOSE;
-        self->at = 0;
     }
     if (self->phase == LOOSE && self->rest_run) {
         LC_TRY(self->rest_run->ops->next(self->rest_run, out, more, err));
@@ -439,6 +487,7 @@ static lcdc_status lineage_next(struct lc_run *run, struct lc_change_batch *out,
 static void free_side(size_t n, struct side_set *sides)
 {
     for (size_t i = 0; sides && i < n; i++) {
+        lc_bitmap_free(sides[i].ids);
         lc_bitmap_free(sides[i].wanted);
         lc_bitmap_free(sides[i].loose);
     }
@@ -448,7 +497,8 @@ static void free_side(size_t n, struct side_set *sides)
 static void lineage_release(struct lc_run *run)
 {
     struct lineage *self = (struct lineage *)run;
-    lc_rows_close(self->rows);
+    lc_ahead_close(self->rows);
+    lc_free(self->sets);
     lc_run_free(self->rest_run);
     lc_commit_done(&self->rest);
     free_side(self->spec.commit->n_removed, self->removed);
@@ -466,6 +516,8 @@ static lcdc_status make_side(size_t n, struct lc_row_set *sets, struct side_set 
     *out = sides;
     for (size_t i = 0; i < n; i++) {
         sides[i].from = &sets[i];
+        sides[i].is_usable = true;
+        LC_TRY(lc_bitmap_new(&sides[i].ids, err));
         LC_TRY(lc_bitmap_new(&sides[i].wanted, err));
         LC_TRY(lc_bitmap_new(&sides[i].loose, err));
     }
@@ -479,15 +531,21 @@ static lcdc_status prepare(struct lineage *self, bool *usable, lcdc_error **err)
     LC_TRY(make_side(commit->n_added, commit->added, &self->added, err));
     LC_TRY(lc_bitmap_new(&self->old_ids, err));
     LC_TRY(lc_bitmap_new(&self->changed_ids, err));
-    for (size_t i = 0; i < commit->n_added && *usable; i++)
-        LC_TRY(read_added(self, &self->added[i], usable, err));
-    for (size_t i = 0; i < commit->n_removed && *usable; i++)
-        LC_TRY(read_removed(self, &self->removed[i], err));
-    if (*usable)
-        LC_TRY(match(self, usable, err));
-    for (size_t i = 0; i < commit->n_removed && *usable; i++)
-        LC_TRY(find_wanted(self, &self->removed[i], err));
-    return *usable && self->has_loose ? compare_loose(self, err) : LCDC_OK;
+    LC_TRY(for_added(self, read_added, err));
+    for (size_t i = 0; i < commit->n_added; i++) {
+        *usable = *usable && self->added[i].is_usable;
+        self->copied += self->added[i].copied;
+    }
+    if (!*usable)
+        return LCDC_OK;
+    LC_TRY(gather_ids(commit->n_added, self->added, self->changed_ids, err));
+    LC_TRY(for_removed(self, read_removed, err));
+    LC_TRY(gather_ids(commit->n_removed, self->removed, self->old_ids, err));
+    LC_TRY(match(self, usable, err));
+    if (!*usable)
+        return LCDC_OK;
+    LC_TRY(for_removed(self, find_wanted, err));
+    return self->has_loose ? compare_loose(self, err) : LCDC_OK;
 }
 
 lcdc_status lc_run_lineage(const struct lc_run_spec *spec, struct lc_run **out, lcdc_error **err)
@@ -497,6 +555,7 @@ lcdc_status lc_run_lineage(const struct lc_run_spec *spec, struct lc_run **out, 
     LC_TRY_ALLOC(self);
     self->run.ops = &ops;
     self->spec = *spec;
+    self->row_id[0] = spec->commit->row_id;
     bool usable = true;
     lcdc_status status = prepare(self, &usable, err);
     *out = status == LCDC_OK && usable ? &self->run : NULL;

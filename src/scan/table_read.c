@@ -296,6 +296,7 @@ static lcdc_status new_stream(struct lc_table_read *table, const struct lc_shape
     table->context.cancelled = shape->cancelled;
     table->context.batch_rows = shape->batch_rows;
     table->context.memory_limit = shape->memory_limit;
+    table->context.threads = shape->threads;
     struct commit_stream *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
     self->stream.ops = &ops;
