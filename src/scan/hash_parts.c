@@ -13,6 +13,7 @@ enum {
     MOST_PARTS = 1024,
     WRITER_ROWS = 1 << 18, /* that all parts of a writer hold together, at most */
     MOST_CHUNK = 1024,
+    PAGE = 4096,
     LEAST_CHUNK = 64
 };
 
@@ -141,7 +142,7 @@ static lcdc_status place(struct lc_hash_parts *parts, struct chunk_list *list, s
         if (parts->file < 0)
             LC_TRY(lc_temp_file_open(&parts->file, err));
         chunk->at = parts->file_end;
-        parts->file_end += bytes;
+        parts->file_end += (bytes + PAGE - 1) / PAGE * PAGE; /* no page is written in two pieces */
     }
     list->chunks[list->n++] = *chunk;
     return LCDC_OK;
@@ -165,10 +166,12 @@ static lcdc_status flush(struct lc_hash_writer *self, size_t part, lcdc_error **
 }
 
 lcdc_status lc_hash_writer_add(struct lc_hash_writer *writer, size_t n, const struct lc_hash *hashes, uint32_t first,
-                               lcdc_error **err)
+                               const uint8_t *skip, lcdc_error **err)
 {
     const struct lc_hash_parts *parts = writer->parts;
     for (size_t i = 0; i < n; i++) {
+        if (skip && skip[i])
+            continue;
         size_t part = (size_t)((hashes[i].b >> 32) * parts->n_parts >> 32);
         writer->entries[part * parts->chunk_rows + writer->n[part]++] = (struct lc_hash_entry){
             .hash = hashes[i].a, .check = (uint32_t)hashes[i].b, .row = first + (uint32_t)i};

@@ -30,9 +30,9 @@ size_t lc_hash_parts_count(const struct lc_hash_parts *parts);
 struct lc_hash_writer;
 lcdc_status lc_hash_writer_new(struct lc_hash_parts *parts, enum lc_hash_side side, size_t set,
                                struct lc_hash_writer **out, lcdc_error **err);
-/** Rows first, first + 1, ... of the side. */
+/** Rows first, first + 1, ... of the side, without those whose byte in `skip` is 1 (NULL: all). */
 lcdc_status lc_hash_writer_add(struct lc_hash_writer *writer, size_t n, const struct lc_hash *hashes, uint32_t first,
-                               lcdc_error **err);
+                               const uint8_t *skip, lcdc_error **err);
 /** The last of them; without it they are lost. */
 lcdc_status lc_hash_writer_finish(struct lc_hash_writer *writer, lcdc_error **err);
 void lc_hash_writer_free(struct lc_hash_writer *writer);

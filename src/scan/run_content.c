@@ -4,22 +4,29 @@
  *
  * Every row of both sides is hashed once over every column of the table, whatever the projection, and the hashes are
  * dealt into parts (hash_parts.h). In each part a row of the removed side that finds an equal one of the added side
- * takes it out. What is left is read again, those rows only: deletes, then inserts. The filter is applied to what
- * leaves, which is the same, since equal rows pass or fail alike.
+ * takes it out. What is left leaves: deletes, then inserts. The filter is applied to what leaves, which is the same,
+ * since equal rows pass or fail alike.
+ *
+ * Rows that may be left are kept while they are hashed, as long as that takes little memory (kept_rows.h): of the added
+ * side all, of the removed side, which is hashed second, those that the added side certainly lacks (hash_filter.h). A
+ * side whose rows were not all kept is read again, the rows that are left only.
  *
  * A check on the rows themselves follows where the images are whole: the hashes of all added rows, less those of all
  * removed rows, must be the hashes of the inserts that left, less those of the deletes, in all 128 bits. Hashes that
- * agreed where the rows did not, or a file that changed between the two readings, would show.
+ * agreed where the rows did not, or a file that changed between two readings, would show.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/row_hash.h"
+#include "scan/hash_filter.h"
 #include "scan/hash_parts.h"
+#include "scan/kept_rows.h"
 #include "scan/parallel.h"
 #include "scan/run.h"
 
-enum { MEMORY_FRACTION = 2 };
+/* What of the memory limit goes where. */
+enum { PARTS_FRACTION = 4, FILTER_FRACTION = 2, KEPT_FRACTION = 8 };
 
 /* A row set of one side; one thread's at a time. */
 struct side_set {
@@ -28,12 +35,14 @@ struct side_set {
     int64_t n_rows;           /* rows it can have at most; those it has, once read */
     struct lc_bitmap *rows;   /* positions that were read, then those that are left */
     struct lc_hash sum;       /* of the rows that were read */
+    struct lc_kept_rows kept;
 };
 
 struct side {
     size_t n;
     struct side_set *sets;
     uint64_t *left; /* bit per row: no equal row on the other side */
+    struct lc_kept_budget budget;
 };
 
 struct content {
@@ -41,11 +50,14 @@ struct content {
     struct lc_run_spec spec;
     struct side sides[2]; /* by enum lc_hash_side */
     struct lc_hash_parts *parts;
+    struct lc_hash_filter *filter; /* of the added side; NULL where it would be too large */
     bool is_checked; /* the images are whole: what leaves is summed up */
     struct lc_hash seen[2], left[2];
     /* emission */
     enum lc_hash_side phase;
     bool has_begun;
+    bool from_kept;           /* the phase's rows were kept */
+    size_t kept_set, kept_at; /* the next kept batch */
     const struct lc_field *row_id[1];
     struct lc_row_set *sets;
     struct lc_hash *sums; /* per set, of what left */
@@ -97,62 +109,136 @@ static lcdc_status make_side(struct content *self, enum lc_hash_side index, size
     }
     side->left = lc_calloc((size_t)rows / 64 + 1, sizeof(*side->left));
     LC_TRY_ALLOC(side->left);
+    lc_kept_budget_init(&side->budget, self->spec.context->memory_limit / KEPT_FRACTION);
     *total += rows;
     return LCDC_OK;
 }
 
-static lcdc_status note_rows(struct side_set *set, struct lc_hash_writer *writer, int64_t *read,
-                             const struct ArrowArray *rows, const int64_t *positions, const struct lc_hash *hashes,
-                             lcdc_error **err)
+/* Rows of other sets and parts share the words. */
+static void mark_left(struct side *side, uint32_t row)
 {
-    size_t n = (size_t)rows->length;
-    if (*read + rows->length > set->n_rows)
+    __atomic_fetch_or(&side->left[row >> 6], (uint64_t)1 << (row & 63), __ATOMIC_RELAXED);
+}
+
+/* What one thread needs to hash a set. */
+struct hashing {
+    struct content *self;
+    enum lc_hash_side side;
+    struct side_set *set;
+    struct lc_rows *rows;
+    struct lc_hash_writer *writer;
+    int64_t read, cap;
+    struct lc_hash *hashes;
+    uint8_t *missing; /* byte per row: certainly on no other side */
+};
+
+static void hashing_done(struct hashing *job)
+{
+    lc_rows_close(job->rows);
+    lc_hash_writer_free(job->writer);
+    lc_free(job->hashes);
+    lc_free(job->missing);
+}
+
+static lcdc_status hash_rows(struct hashing *job, const struct ArrowArray *rows, lcdc_error **err)
+{
+    if (rows->length > job->cap) {
+        job->cap = 0;
+        lc_free(lc_steal(job->hashes));
+        lc_free(lc_steal(job->missing));
+        job->hashes = lc_alloc((size_t)rows->length * sizeof(*job->hashes));
+        job->missing = lc_alloc((size_t)rows->length);
+        LC_TRY_ALLOC(job->hashes && job->missing);
+        job->cap = rows->length;
+    }
+    LC_TRY(lc_row_hash(job->self->spec.context->schema, rows, 0, NULL, job->hashes, err));
+    add_hashes(&job->set->sum, (size_t)rows->length, job->hashes);
+    return LCDC_OK;
+}
+
+/* Rows that the other side certainly lacks are left, and need no entry. */
+static lcdc_status deal_out(struct hashing *job, size_t n, uint32_t first, size_t *n_missing, lcdc_error **err)
+{
+    struct content *self = job->self;
+    const uint8_t *skip = NULL;
+    if (job->side == LC_HASH_ADDED && self->filter)
+        lc_hash_filter_add(self->filter, n, job->hashes);
+    if (job->side == LC_HASH_REMOVED && self->filter) {
+        *n_missing = lc_hash_filter_missing(self->filter, n, job->hashes, job->missing);
+        skip = job->missing;
+        for (size_t i = 0; *n_missing && i < n; i++)
+            if (skip[i])
+                mark_left(&self->sides[job->side], first + (uint32_t)i);
+    }
+    return lc_hash_writer_add(job->writer, n, job->hashes, first, skip, err);
+}
+
+static lcdc_status keep_rows(struct hashing *job, struct ArrowArray *rows, const struct ArrowArray *extra,
+                             const int64_t *positions, uint32_t first, size_t n_missing, lcdc_error **err)
+{
+    const struct lc_data_file *file = job->set->from->file;
+    bool is_removed = job->side == LC_HASH_REMOVED;
+    if (is_removed && (!job->self->filter || n_missing == 0))
+        return LCDC_OK;
+    LC_FREE int64_t *ids = NULL;
+    if (extra->release && file->has_row_ids)
+        LC_TRY(lc_row_ids(file, extra, 0, rows->length, positions, &ids, err));
+    return lc_kept_rows_add(&job->set->kept, &job->self->sides[job->side].budget, job->self->spec.context->schema,
+                            job->self->spec.shape->columns, rows, is_removed ? job->missing : NULL, first,
+                            job->hashes, ids, err);
+}
+
+static lcdc_status hash_batch(struct hashing *job, struct ArrowArray *rows, const struct ArrowArray *extra,
+                              const int64_t *positions, lcdc_error **err)
+{
+    struct side_set *set = job->set;
+    size_t n = (size_t)rows->length, n_missing = 0;
+    uint32_t first = (uint32_t)(set->first_row + job->read);
+    if (job->read + rows->length > set->n_rows)
         return lc_fail(err, LC_R_ROWS_MISCOUNTED, "%s holds more rows than the table's metadata says",
                        set->from->file->path);
-    add_hashes(&set->sum, n, hashes);
+    job->read += rows->length;
+    LC_TRY(hash_rows(job, rows, err));
     /* which positions these row numbers are is only told by the reader: ranges and row filters leave rows out */
     LC_TRY(lc_bitmap_add_many(set->rows, n, (const uint64_t *)positions, err));
-    LC_TRY(lc_hash_writer_add(writer, n, hashes, (uint32_t)(set->first_row + *read), err));
-    *read += rows->length;
-    return LCDC_OK;
+    LC_TRY(deal_out(job, n, first, &n_missing, err));
+    return keep_rows(job, rows, extra, positions, first, n_missing, err);
+}
+
+static bool wants_ids(const struct content *self)
+{
+    return self->spec.shape->row_ids && self->spec.commit->row_id;
 }
 
 static lcdc_status hash_set(struct content *self, enum lc_hash_side side, size_t index, lcdc_error **err)
 {
-    struct side_set *set = &self->sides[side].sets[index];
-    struct lc_rows_request request = {
-        .columns = self->spec.context->schema, .n_ranges = self->spec.n_ranges, .ranges = self->spec.ranges};
-    LC_CLEANUP(lc_rows_closep) struct lc_rows *rows = NULL;
-    LC_CLEANUP(lc_hash_writer_freep) struct lc_hash_writer *writer = NULL;
-    LC_FREE struct lc_hash *hashes = NULL;
-    int64_t cap = 0, read = 0;
-    LC_TRY(lc_rows_open(self->spec.context, set->from, &request, &rows, err));
-    LC_TRY(lc_hash_writer_new(self->parts, side, index, &writer, err));
+    LC_CLEANUP(hashing_done) struct hashing job = {
+        .self = self, .side = side, .set = &self->sides[side].sets[index]};
+    struct lc_rows_request request = {.columns = self->spec.context->schema,
+                                      .n_extra = wants_ids(self),
+                                      .extra = self->row_id,
+                                      .n_ranges = self->spec.n_ranges,
+                                      .ranges = self->spec.ranges};
+    LC_TRY(lc_rows_open(self->spec.context, job.set->from, &request, &job.rows, err));
+    LC_TRY(lc_hash_writer_new(self->parts, side, index, &job.writer, err));
     for (;;) {
-        LC_ARRAY struct ArrowArray batch = {0};
+        LC_ARRAY struct ArrowArray rows = {0}, extra = {0};
         const int64_t *positions = NULL;
-        LC_TRY(lc_rows_next(rows, &batch, NULL, &positions, err));
-        if (!batch.release)
-            break;
-        if (batch.length > cap) {
-            lc_free(lc_steal(hashes));
-            hashes = lc_alloc((size_t)batch.length * sizeof(*hashes));
-            LC_TRY_ALLOC(hashes);
-            cap = batch.length;
-        }
-        LC_TRY(lc_row_hash(request.columns, &batch, 0, NULL, hashes, err));
-        LC_TRY(note_rows(set, writer, &read, &batch, positions, hashes, err));
+        LC_TRY(lc_rows_next(job.rows, &rows, &extra, &positions, err));
+        if (!rows.release)
+            return lc_hash_writer_finish(job.writer, err);
+        LC_TRY(hash_batch(&job, &rows, &extra, positions, err));
     }
-    set->n_rows = read;
-    return lc_hash_writer_finish(writer, err);
 }
 
-/* Tasks are the sets of the removed side, then those of the added side. */
-static lcdc_status hash_task(void *context, size_t i, lcdc_error **err)
+static lcdc_status hash_added(void *context, size_t i, lcdc_error **err)
 {
-    struct content *self = context;
-    size_t n = self->sides[LC_HASH_REMOVED].n;
-    return i < n ? hash_set(self, LC_HASH_REMOVED, i, err) : hash_set(self, LC_HASH_ADDED, i - n, err);
+    return hash_set(context, LC_HASH_ADDED, i, err);
+}
+
+static lcdc_status hash_removed(void *context, size_t i, lcdc_error **err)
+{
+    return hash_set(context, LC_HASH_REMOVED, i, err);
 }
 
 /* ---- one part: equal rows cancel ---- */
@@ -215,12 +301,6 @@ static bool table_take(struct table *table, const struct lc_hash_entry *entry)
     return true;
 }
 
-/* Rows of other parts share the words. */
-static void mark_left(struct side *side, uint32_t row)
-{
-    __atomic_fetch_or(&side->left[row >> 6], (uint64_t)1 << (row & 63), __ATOMIC_RELAXED);
-}
-
 static lcdc_status match_part(void *context, size_t part, lcdc_error **err)
 {
     struct content *self = context;
@@ -261,17 +341,30 @@ static lcdc_status narrow_set(const struct side *side, struct side_set *set, lcd
     return LCDC_OK;
 }
 
-static lcdc_status compare(struct content *self, lcdc_error **err)
+static lcdc_status hash_sides(struct content *self, lcdc_error **err)
 {
     const struct lc_commit *commit = self->spec.commit;
     const struct lc_scan_context *context = self->spec.context;
-    int64_t rows = 0;
-    LC_TRY(make_side(self, LC_HASH_REMOVED, commit->n_removed, commit->removed, &rows, err));
-    LC_TRY(make_side(self, LC_HASH_ADDED, commit->n_added, commit->added, &rows, err));
-    LC_TRY(lc_hash_parts_new(rows, context->memory_limit / MEMORY_FRACTION, &self->parts, err));
-    size_t threads = lc_scan_threads(context, commit->n_removed, commit->removed);
-    LC_TRY(lc_parallel(threads, commit->n_removed + commit->n_added, hash_task, self, err));
-    LC_TRY(lc_parallel(threads, lc_hash_parts_count(self->parts), match_part, self, err));
+    int64_t added = 0, removed = 0;
+    LC_TRY(make_side(self, LC_HASH_ADDED, commit->n_added, commit->added, &added, err));
+    LC_TRY(make_side(self, LC_HASH_REMOVED, commit->n_removed, commit->removed, &removed, err));
+    LC_TRY(lc_hash_parts_new(added + removed, context->memory_limit / PARTS_FRACTION, &self->parts, err));
+    if (lc_hash_filter_bytes(added) <= context->memory_limit / FILTER_FRACTION)
+        LC_TRY(lc_hash_filter_new(added, &self->filter, err));
+    LC_TRY(lc_parallel(lc_scan_threads(context, commit->n_added, commit->added), commit->n_added, hash_added, self,
+                       err));
+    LC_TRY(lc_parallel(lc_scan_threads(context, commit->n_removed, commit->removed), commit->n_removed, hash_removed,
+                       self, err));
+    lc_hash_filter_free(lc_steal(self->filter));
+    return LCDC_OK;
+}
+
+static lcdc_status compare(struct content *self, lcdc_error **err)
+{
+    const struct lc_commit *commit = self->spec.commit;
+    LC_TRY(hash_sides(self, err));
+    LC_TRY(lc_parallel(lc_scan_threads(self->spec.context, commit->n_removed, commit->removed),
+                       lc_hash_parts_count(self->parts), match_part, self, err));
     lc_hash_parts_free(lc_steal(self->parts));
     for (int s = 0; s < 2; s++)
         for (size_t i = 0; i < self->sides[s].n; i++) {
@@ -281,7 +374,33 @@ static lcdc_status compare(struct content *self, lcdc_error **err)
     return LCDC_OK;
 }
 
-/* ---- what is left ---- */
+/* ---- what is left, of the rows that were kept ---- */
+
+/* Whether every row that is left was kept. */
+static bool has_all(const struct side *side)
+{
+    for (size_t i = 0; i < side->n; i++)
+        if (lc_bitmap_count(side->sets[i].rows) != lc_kept_rows_left(&side->sets[i].kept, side->left))
+            return false;
+    return true;
+}
+
+static lcdc_status next_kept(struct content *self, struct lc_change_batch *out, lcdc_error **err)
+{
+    struct side *side = &self->sides[self->phase];
+    for (; self->kept_set < side->n; self->kept_set++, self->kept_at = 0) {
+        struct lc_kept_rows *kept = &side->sets[self->kept_set].kept;
+        while (self->kept_at < kept->n && out->n == 0)
+            LC_TRY(lc_kept_rows_take(kept, self->kept_at++, self->spec.shape, side->left, &self->left[self->phase],
+                                     out, err));
+        if (out->n)
+            break;
+    }
+    out->op = self->phase == LC_HASH_REMOVED ? LCDC_OP_DELETE : LCDC_OP_INSERT;
+    return LCDC_OK;
+}
+
+/* ---- what is left, read again ---- */
 
 static lcdc_status sum_up(const struct content *self, const struct lc_decoded *decoded, lcdc_error **err)
 {
@@ -321,20 +440,13 @@ static lcdc_status open_phase(struct content *self, lcdc_error **err)
         if (lc_bitmap_count(side->sets[i].rows))
             self->sets[self->n_sets++] =
                 (struct lc_row_set){.file = side->sets[i].from->file, .rows = -1, .include = side->sets[i].rows};
-    bool ids = self->spec.shape->row_ids && self->spec.commit->row_id;
     struct lc_ahead_request request = {.context = self->spec.context,
                                        .n = self->n_sets,
                                        .sets = self->sets,
-                                       .rows = lc_run_images(&self->spec, ids, self->row_id),
+                                       .rows = lc_run_images(&self->spec, wants_ids(self), self->row_id),
                                        .make = make_changes,
                                        .make_context = self};
     return lc_ahead_open(&request, &self->rows, err);
-}
-
-static void close_phase(struct content *self)
-{
-    lc_ahead_close(lc_steal(self->rows));
-    add_hashes(&self->left[self->phase], self->n_sets, self->sums);
 }
 
 static lcdc_status check_rows(const struct content *self, lcdc_error **err)
@@ -349,24 +461,45 @@ static lcdc_status check_rows(const struct content *self, lcdc_error **err)
                    "data file changed while it was read; read the range again");
 }
 
+static lcdc_status next_of_phase(struct content *self, struct lc_change_batch *out, bool *more, lcdc_error **err)
+{
+    if (self->from_kept) {
+        LC_TRY(next_kept(self, out, err));
+        *more = out->n > 0;
+        return LCDC_OK;
+    }
+    if (!self->rows)
+        LC_TRY(open_phase(self, err));
+    LC_TRY(lc_ahead_next(self->rows, out, more, err));
+    if (!*more) {
+        lc_ahead_close(lc_steal(self->rows));
+        add_hashes(&self->left[self->phase], self->n_sets, self->sums);
+    }
+    return LCDC_OK;
+}
+
+static void begin_phase(struct content *self, enum lc_hash_side phase)
+{
+    self->phase = phase;
+    self->kept_set = self->kept_at = 0;
+    self->from_kept = has_all(&self->sides[phase]);
+}
+
 static lcdc_status content_next(struct lc_run *run, struct lc_change_batch *out, bool *more, lcdc_error **err)
 {
     struct content *self = (struct content *)run;
     if (!self->has_begun) {
         LC_TRY(compare(self, err));
+        begin_phase(self, LC_HASH_REMOVED);
         self->has_begun = true;
     }
-    for (;;) {
-        if (!self->rows)
-            LC_TRY(open_phase(self, err));
-        LC_TRY(lc_ahead_next(self->rows, out, more, err));
-        if (*more)
-            return LCDC_OK;
-        close_phase(self);
-        if (self->phase == LC_HASH_ADDED)
-            return check_rows(self, err);
-        self->phase = LC_HASH_ADDED;
-    }
+    LC_TRY(next_of_phase(self, out, more, err));
+    if (*more)
+        return LCDC_OK;
+    if (self->phase == LC_HASH_ADDED)
+        return check_rows(self, err);
+    begin_phase(self, LC_HASH_ADDED);
+    return content_next(run, out, more, err);
 }
 
 static void content_release(struct lc_run *run)
@@ -374,12 +507,15 @@ static void content_release(struct lc_run *run)
     struct content *self = (struct content *)run;
     lc_ahead_close(self->rows);
     for (int s = 0; s < 2; s++) {
-        for (size_t i = 0; i < self->sides[s].n; i++)
+        for (size_t i = 0; i < self->sides[s].n; i++) {
             lc_bitmap_free(self->sides[s].sets[i].rows);
+            lc_kept_rows_done(&self->sides[s].sets[i].kept);
+        }
         lc_free(self->sides[s].sets);
         lc_free(self->sides[s].left);
     }
     lc_hash_parts_free(self->parts);
+    lc_hash_filter_free(self->filter);
     lc_free(self->sets);
     lc_free(self->sums);
     lc_free(self);
