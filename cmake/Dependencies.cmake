@@ -9,6 +9,7 @@ pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson>=2.13)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
 pkg_check_modules(snappy REQUIRED IMPORTED_TARGET snappy>=1.1.8)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.4)
+pkg_check_modules(libdeflate REQUIRED IMPORTED_TARGET libdeflate>=1.8)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib>=1.2)
 pkg_check_modules(curl REQUIRED IMPORTED_TARGET libcurl>=7.74)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3>=3.35)
@@ -19,4 +20,4 @@ pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd>=0.9.72)
 find_package(roaring CONFIG REQUIRED) # no .pc file in Debian
 
 # What a program that links the static library names on its link line, in order.
-set(LC_STATIC_LIBS jansson roaring xxhash snappy zstd z curl protobuf-c sqlite3 yaml pq rdkafka microhttpd stdc++ m pthread)
+set(LC_STATIC_LIBS jansson roaring xxhash snappy zstd z deflate curl protobuf-c sqlite3 yaml pq rdkafka microhttpd stdc++ m pthread)

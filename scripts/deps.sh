@@ -15,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(
     build-essential cmake ninja-build pkg-config binutils ca-certificates python3 python3-venv
-    libcurl4-openssl-dev libjansson-dev libmicrohttpd-dev libpq-dev libprotobuf-c-dev librdkafka-dev libroaring-dev
+    libcurl4-openssl-dev libdeflate-dev libjansson-dev libmicrohttpd-dev libpq-dev libprotobuf-c-dev librdkafka-dev libroaring-dev
     libsnappy-dev libsqlite3-dev libxxhash-dev libyaml-dev libzstd-dev protobuf-c-compiler zlib1g-dev
 )
 test_packages=(clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev postgresql-15)

@@ -8,10 +8,10 @@
 
 #include "base/str.h"
 
-static lcdc_status failed(int error, lcdc_error **err)
+static lcdc_status failed(const char *name, int error, lcdc_error **err)
 {
     char text[256];
-    return lc_fail(err, LC_R_IO_FAILED, "temporary file: %s (set TMPDIR to a folder with room)",
+    return lc_fail(err, LC_R_IO_FAILED, "temporary file%s%s: %s (set TMPDIR to a folder with room)", *name ? " " : "", name,
                    strerror_r(error, text, sizeof(text)));
 }
 
@@ -25,7 +25,7 @@ lcdc_status lc_temp_file_open(int *out, lcdc_error **err)
     LC_TRY_ALLOC(name);
     int file = mkstemp(name);
     if (file < 0)
-        return failed(errno, err);
+        return failed(name, errno, err);
     unlink(name);
     *out = file;
     return LCDC_OK;
@@ -39,7 +39,7 @@ lcdc_status lc_temp_file_write(int file, int64_t at, size_t n, const void *bytes
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
-            return failed(done < 0 ? errno : ENOSPC, err);
+            return failed("", done < 0 ? errno : ENOSPC, err);
         p += done;
         at += done;
         n -= (size_t)done;
@@ -55,7 +55,7 @@ lcdc_status lc_temp_file_read(int file, int64_t at, size_t n, void *bytes, lcdc_
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
-            return failed(done < 0 ? errno : EIO, err);
+            return failed("", done < 0 ? errno : EIO, err);
         p += done;
         at += done;
         n -= (size_t)done;

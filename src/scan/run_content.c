@@ -109,7 +109,7 @@ static lcdc_status make_side(struct content *self, enum lc_hash_side index, size
     }
     side->left = lc_calloc((size_t)rows / 64 + 1, sizeof(*side->left));
     LC_TRY_ALLOC(side->left);
-    lc_kept_budget_init(&side->budget, self->spec.context->memory_limit / KEPT_FRACTION);
+    lc_kept_budget_init(&side->budget, self->spec.shape->memory_limit / KEPT_FRACTION);
     *total += rows;
     return LCDC_OK;
 }
@@ -348,8 +348,8 @@ static lcdc_status hash_sides(struct content *self, lcdc_error **err)
     int64_t added = 0, removed = 0;
     LC_TRY(make_side(self, LC_HASH_ADDED, commit->n_added, commit->added, &added, err));
     LC_TRY(make_side(self, LC_HASH_REMOVED, commit->n_removed, commit->removed, &removed, err));
-    LC_TRY(lc_hash_parts_new(added + removed, context->memory_limit / PARTS_FRACTION, &self->parts, err));
-    if (lc_hash_filter_bytes(added) <= context->memory_limit / FILTER_FRACTION)
+    LC_TRY(lc_hash_parts_new(added + removed, self->spec.shape->memory_limit / PARTS_FRACTION, &self->parts, err));
+    if (lc_hash_filter_bytes(added) <= self->spec.shape->memory_limit / FILTER_FRACTION)
         LC_TRY(lc_hash_filter_new(added, &self->filter, err));
     LC_TRY(lc_parallel(lc_scan_threads(context, commit->n_added, commit->added), commit->n_added, hash_added, self,
                        err));

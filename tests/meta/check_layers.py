@@ -18,7 +18,7 @@ OWNERS = {
     r"jansson\.h": ["io/"],
     r"roaring/.*": ["io/"],
     r"curl/.*": ["io/"],
-    r"zlib\.h|zstd\.h|snappy(-c)?\.h|lz4.*\.h": ["io/"],
+    r"zlib\.h|zstd\.h|snappy(-c)?\.h|lz4.*\.h|libdeflate\.h": ["io/"],
     r"(arrow|parquet)/.*": ["io/arrow_adapter.cc"],
     r"xxhash\.h": ["base/"],
     r"protobuf-c/.*|.*\.pb-c\.h": ["spark/"],

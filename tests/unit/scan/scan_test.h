@@ -82,6 +82,7 @@ struct scan_case {
     const char *columns;  /* letters of k v d; NULL: all */
     int64_t memory_limit; /* 0: plenty */
     int64_t batch_rows;   /* 0: plenty */
+    int64_t threads;      /* 0: by default */
     bool row_ids;
     struct lc_buf text; /* ops and images, then "@id" where row ids are wanted and known */
     int batches;
@@ -110,8 +111,11 @@ static inline lcdc_status scan_execute(void *context, lcdc_error **err)
         chosen[n++] = &scan_fields[strchr("kvd", *p) - "kvd"];
     struct lc_field columns;
     LC_TRY(lc_field_project(&scan_table, n, chosen, &arena, &columns, err));
-    struct lc_scan_context scan = {
-        .storage = c->storage, .schema = &scan_table, .match = LC_MATCH_PHYSICAL_NAME, .batch_rows = c->batch_rows};
+    struct lc_scan_context scan = {.storage = c->storage,
+                                   .schema = &scan_table,
+                                   .match = LC_MATCH_PHYSICAL_NAME,
+                                   .batch_rows = c->batch_rows,
+                                   .threads = c->threads};
     struct lc_shape shape = {.columns = &columns,
                              .pushdown = true,
                              .row_ids = c->row_ids,
