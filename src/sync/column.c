@@ -14,6 +14,7 @@ struct builder {
     uint8_t *validity, *data;
     int32_t *offsets;
     struct lc_buf bytes; /* of texts */
+    bool is_full;        /* texts passed what 32-bit offsets hold */
 };
 
 static void builder_done(struct builder *builder)
@@ -84,6 +85,7 @@ static void store_value(struct builder *builder, const struct lc_value *value)
         return;
     case LC_TYPE_STRING:
     case LC_TYPE_BINARY:
+        builder->is_full = builder->is_full || value->str.n >= builder->bytes.max - builder->bytes.n;
         lc_buf_append(&builder->bytes, value->str.p, value->str.n);
         return;
     case LC_TYPE_NULL:
@@ -113,6 +115,8 @@ static lcdc_status finish(struct builder *builder, struct ArrowArray *out, lcdc_
 {
     const struct lc_field field = {.name = "", .physical = "", .id = LC_NO_ID, .type = builder->type};
     LC_ARRAY struct ArrowArray made = {0};
+    if (builder->bytes.failed && !builder->is_full)
+        return lc_fail_oom(err);
     if (builder->bytes.failed)
         return lc_fail(err, LC_R_LIMIT, "the texts of a column that a transform makes pass 2 GiB in one batch");
     if (!lc_array_init(&made, builder->memory, &field, builder->n))
@@ -176,21 +180,24 @@ bool lc_column_can_cast(struct lc_type from, struct lc_type to)
     return lc_value_cast(has_text ? &zero : &sample, to, &made);
 }
 
-/* Texts are read and written; everything else is cast. */
-static bool cast_value(const struct lc_value *value, struct lc_type to, struct lc_arena *arena, struct lc_value *out)
+/* Texts are read and written; everything else is cast. A text that is written lives in `scratch`. */
+static lcdc_status cast_value(const struct lc_value *value, struct lc_type to, struct lc_arena *arena,
+                              struct lc_buf *scratch, struct lc_value *out, bool *fits, lcdc_error **err)
 {
-    if (value->is_null || lc_value_cast(value, to, out)) {
-        if (value->is_null)
-            *out = (struct lc_value){.is_null = true, .type = to};
-        return true;
-    }
+    *out = (struct lc_value){.is_null = value->is_null, .type = to};
+    *fits = value->is_null || lc_value_cast(value, to, out);
+    if (*fits)
+        return LCDC_OK;
     if (to.kind == LC_TYPE_STRING && value->type.kind != LC_TYPE_BINARY) {
-        LC_BUF struct lc_buf text = {.max = 1 << 16};
-        lc_value_print(&text, value);
-        *out = (struct lc_value){.type = to};
-        return !text.failed && lc_arena_str(arena, (struct lc_str){text.p ? text.p : "", text.n}, &out->str);
+        lc_buf_clear(scratch);
+        lc_value_print(scratch, value);
+        LC_TRY_BUF(scratch);
+        out->str = (struct lc_str){scratch->p ? scratch->p : "", scratch->n};
+        *fits = true;
+        return LCDC_OK;
     }
-    return value->type.kind == LC_TYPE_STRING && lc_value_parse(to, value->str, arena, out);
+    *fits = value->type.kind == LC_TYPE_STRING && lc_value_parse(to, value->str, arena, out);
+    return LCDC_OK;
 }
 
 static lcdc_status does_not_fit(const struct lc_value *value, const char *name, struct lc_type to, lcdc_error **err)
@@ -210,12 +217,15 @@ lcdc_status lc_column_cast(const struct ArrowArray *column, const char *name, st
                            struct ArrowArray *out, lcdc_error **err)
 {
     BUILDER struct builder builder = {0};
+    LC_BUF struct lc_buf scratch = {.max = 1 << 16};
     LC_TRY(begin(&builder, to, column->length, err));
     for (int64_t i = 0; i < column->length; i++) {
         LC_ARENA struct lc_arena arena = {0};
         struct lc_value value, made;
+        bool fits = false;
         lc_array_value(column, from, i, &value);
-        if (!cast_value(&value, to, &arena, &made))
+        LC_TRY(cast_value(&value, to, &arena, &scratch, &made, &fits, err));
+        if (!fits)
             return does_not_fit(&value, name, to, err);
         add(&builder, &made);
     }
