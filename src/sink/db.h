@@ -95,7 +95,8 @@ void lc_db_clear_target(struct lc_buf *sql, const struct lc_db_target *target);
 void lc_db_columns(struct lc_buf *sql, const struct lc_db_target *target, bool stage);
 /** An identity of which the staged rows leave more than one row; no row when there is none. */
 void lc_db_find_duplicate(struct lc_buf *sql, const struct lc_db_target *target);
-void lc_db_delete_staged(struct lc_buf *sql, const struct lc_db_target *target);
+/** `most` bounds how many there can be: it tells the planner to look them up instead of reading the target. */
+void lc_db_delete_staged(struct lc_buf *sql, const struct lc_db_target *target, int64_t most);
 void lc_db_upsert_staged(struct lc_buf *sql, const struct lc_db_target *target);
 
 #define LC_DB_STAGE "lakecdc_stage"

@@ -184,7 +184,7 @@ static void put_last(struct lc_buf *sql, const struct lc_db_target *target)
     lc_buf_text(sql, ") AND ");
 }
 
-void lc_db_delete_staged(struct lc_buf *sql, const struct lc_db_target *target)
+void lc_db_delete_staged(struct lc_buf *sql, const struct lc_db_target *target, int64_t most)
 {
     lc_db_clear_target(sql, target);
     lc_buf_text(sql, " WHERE (");
@@ -193,7 +193,7 @@ void lc_db_delete_staged(struct lc_buf *sql, const struct lc_db_target *target)
     put_key(sql, target);
     lc_buf_text(sql, " FROM ");
     put_last(sql, target);
-    lc_buf_text(sql, "NOT lakecdc_after)");
+    lc_buf_printf(sql, "NOT lakecdc_after LIMIT %" PRId64 ")", most);
 }
 
 void lc_db_upsert_staged(struct lc_buf *sql, const struct lc_db_target *target)

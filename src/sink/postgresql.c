@@ -22,7 +22,7 @@ struct postgresql_sink {
     struct lc_db_place place;
     struct lc_window window;
     bool is_staged;
-    int64_t seq, events; /* rows of the window in the stage; rows of the history */
+    int64_t seq, befores, events; /* rows of the window in the stage, and those that leave; rows of the history */
     struct lc_buf data, scratch;
 };
 
@@ -167,7 +167,7 @@ static lcdc_status fit_target(struct postgresql_sink *sink, const struct lc_db_s
 static lcdc_status settle(struct postgresql_sink *sink, struct lc_db_state *state, lcdc_error **err)
 {
     struct lc_buf sql LC_BUF;
-    bool found;
+    bool found = false;
     lc_buf_init(&sql, LC_BUF_MAX);
     LC_TRY(is_there(sink, lc_db_cursor_name, &found, err));
     if (!found) {
@@ -201,7 +201,7 @@ static lcdc_status make_stage(struct postgresql_sink *sink, lcdc_error **err)
         return LCDC_OK;
     lc_db_create_stage(&sql, &sink->target);
     lc_buf_text(&sql, "; EXPLAIN ");
-    lc_db_delete_staged(&sql, &sink->target);
+    lc_db_delete_staged(&sql, &sink->target, 1);
     lc_buf_text(&sql, "; EXPLAIN ");
     lc_db_upsert_staged(&sql, &sink->target);
     return lc_pg_run(&sink->pg, &sql, NULL, err);
@@ -344,7 +344,7 @@ static lcdc_status begin(struct lc_sink *base, const struct lc_window *window, l
     bool empty = false;
     lc_buf_init(&sql, LC_BUF_MAX);
     sink->window = *window;
-    sink->seq = 0;
+    sink->seq = sink->befores = 0;
     LC_TRY(start_again(sink, &state, err));
     LC_TRY(lc_db_place_begin(&sink->place, &sink->target, &state, err));
     sink->events = state.events;
@@ -380,6 +380,7 @@ static lcdc_status put(void *context, const struct lc_db_row *row, lcdc_error **
 {
     struct postgresql_sink *sink = context;
     const struct lc_db_target *target = &sink->target;
+    sink->befores += !lc_db_is_after(row);
     if (sink->is_staged)
         lc_buf_printf(&sink->data, "%" PRId64 "\t%c\t", ++sink->seq, lc_db_is_after(row) ? 't' : 'f');
     else if (target->mode == LC_DB_HISTORY)
@@ -474,8 +475,10 @@ static lcdc_status commit(struct lc_sink *base, const char *cursor, lcdc_error *
     }
     if (sink->is_staged && sink->seq > 0) {
         LC_TRY(check_duplicates(sink, err));
-        lc_db_delete_staged(&sql, &sink->target);
-        lc_buf_text(&sql, "; ");
+        if (sink->befores > 0) {
+            lc_db_delete_staged(&sql, &sink->target, sink->befores);
+            lc_buf_text(&sql, "; ");
+        }
         lc_db_upsert_staged(&sql, &sink->target);
         lc_buf_text(&sql, "; ");
     }

@@ -176,7 +176,7 @@ static lcdc_status read_state(struct sqlite_sink *sink, struct lc_db_state *out,
 static lcdc_status make_cursor_table(struct sqlite_sink *sink, lcdc_error **err)
 {
     struct lc_buf sql LC_BUF;
-    bool is_there;
+    bool is_there = false;
     lc_buf_init(&sql, LC_BUF_MAX);
     lc_buf_text(&sql, "SELECT 1 FROM main.sqlite_master WHERE name = '" LC_DB_CURSOR "' COLLATE NOCASE");
     LC_TRY(has_row(sink, &sql, &is_there, err));
@@ -591,7 +591,7 @@ static lcdc_status merge(struct sqlite_sink *sink, lcdc_error **err)
     if (!sink->is_staged || sink->seq == 0)
         return LCDC_OK;
     LC_TRY(check_duplicates(sink, err));
-    lc_db_delete_staged(&sql, &sink->target);
+    lc_db_delete_staged(&sql, &sink->target, sink->seq);
     LC_TRY(run(sink, &sql, err));
     lc_db_upsert_staged(&sql, &sink->target);
     LC_TRY(run(sink, &sql, err));

@@ -788,7 +788,7 @@ def crash(target, rounds, rng, **settings):
     """Kills the driver at random moments of a run of windows; a new one goes on from the target's cursor."""
     truth = [{}]
     windows = []
-    for n in range(rounds * 8):
+    for n in range(rounds * 20):
         rows, now = [], dict(truth[-1])
         for _ in range(rng.randint(1, 30)):
             i = rng.randint(1, 40)
@@ -823,7 +823,7 @@ def crash(target, rounds, rng, **settings):
             feeder = threading.Thread(target=feed, args=(d, windows, done), daemon=True)
             feeder.start()
             if kills < rounds:
-                time.sleep(rng.random() * 0.25)
+                time.sleep(rng.random() * 0.15)
                 kills += 1
                 d.kill()
             else:
@@ -839,6 +839,22 @@ def test_killed_at_any_moment(target):
     target.sql("DROP TABLE orders")
     target.sql("DROP TABLE lakecdc_cursor")
     crash(target, 8, random.Random(8), mode="history")
+
+
+def test_small_window_of_a_large_target(folder):
+    """A few rows are looked up; the target is not read."""
+    target = Postgres("large_target")
+    with driver(target) as d:
+        d.open()
+        target.sql("INSERT INTO orders SELECT i, 'old' FROM generate_series(1, 100000) i; ANALYZE orders")
+        read = lambda: int(SERVER.rows("SELECT seq_tup_read FROM pg_stat_user_tables WHERE schemaname = 'large_target' AND relname = 'orders'")[0][0])
+        before = read()
+        for n in range(5):
+            d.window([delete(id=n + 1, v="old"), *update(dict(id=n + 10, v="old"), dict(id=n + 10, v="new")), insert(id=200000 + n, v="x")], f"c{n}")
+        d.do("close")   # which sends the server's counters on
+        time.sleep(1.2)
+        assert read() == before, f"{read() - before} rows of the target were read"
+        assert target.rows("SELECT count(*), count(*) FILTER (WHERE v = 'new') FROM orders") == [("100000", "5")]
 
 
 @both

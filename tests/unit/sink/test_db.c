@@ -73,10 +73,12 @@ static void test_statements_of_sqlite(void **unused)
         lc_db_create_stage, &f.target,
         "CREATE TEMPORARY TABLE lakecdc_stage (lakecdc_seq INTEGER PRIMARY KEY, lakecdc_after boolean NOT NULL, "
         "\"id\" INTEGER, \"a \"\"b\"\"\" TEXT, \"p\" TEXT, \"select\" REAL)");
-    assert_made(
-        lc_db_delete_staged, &f.target,
-        "DELETE FROM main.\"or'd\"\"ers\" WHERE (\"id\") IN (SELECT \"id\" FROM temp.lakecdc_stage WHERE "
-        "lakecdc_seq IN (SELECT max(lakecdc_seq) FROM temp.lakecdc_stage GROUP BY \"id\") AND NOT lakecdc_after)");
+    struct lc_buf sql LC_BUF;
+    lc_buf_init(&sql, LC_BUF_MAX);
+    lc_db_delete_staged(&sql, &f.target, 12);
+    assert_string_equal(sql.p, "DELETE FROM main.\"or'd\"\"ers\" WHERE (\"id\") IN (SELECT \"id\" FROM "
+                               "temp.lakecdc_stage WHERE lakecdc_seq IN (SELECT max(lakecdc_seq) FROM "
+                               "temp.lakecdc_stage GROUP BY \"id\") AND NOT lakecdc_after LIMIT 12)");
     assert_made(lc_db_upsert_staged, &f.target,
                 "INSERT INTO main.\"or'd\"\"ers\" (\"id\", \"a \"\"b\"\"\", \"p\", \"select\") SELECT \"id\", "
                 "\"a \"\"b\"\"\", \"p\", \"select\" FROM temp.lakecdc_stage WHERE lakecdc_seq IN (SELECT "
