@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/options.md and the OPTIONS of the manual pages from src/core/options.def and src/cli/flags.def.
+"""Makes docs/options.md and the OPTIONS of the manual pages from src/core/options.def and src/cli/flags.def, and
+docs/sync-config.md from src/sync/config.def.
 
 With --check nothing is written and the exit status says whether they are up to date.
 """
@@ -70,8 +71,33 @@ def reference():
     return "\n".join(out).rstrip("\n") + "\n"
 
 
+SECTIONS = {"TOP": ("The file", ""), "RETRY": ("retry", ""), "LOG": ("log", ""), "METRICS": ("metrics", ""),
+            "SOURCE": ("An entry of sources", "One of `path`, `catalog` and `spark`."), "SINK": ("An entry of sinks", ""), "TABLE": ("An entry of tables", ""),
+            "TRANSFORM": ("An entry of transforms", "Steps are taken in their order; each sees the columns as the steps before it left them.")}
+CONFIG_KINDS = {"TEXT": "text", "PATH": "path, relative to the config's folder", "COUNT": "a whole number, 1 or more", "DURATION": "a duration: `500ms`, `30s`, `5m`, `2h`, `1d`",
+                "MAP": "keys", "LIST": "a list", "READER": "as the command's option of that name takes it", "READER_LIST": "a list, or a text with commas"}
+
+
+def config_reference():
+    names = ["section", "key", "kind", "words", "initial", "required", "help"]
+    keys = [dict(zip(names, row)) for row in rows("src/sync/config.def", "LC_KEY")]
+    out = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", "<!-- Made by scripts/gen_options.py from src/sync/config.def; change that. -->",
+           "# Keys of a sync config", "",
+           "`lakecdc sync` takes these keys and no others; [sync.md](sync.md) has a config by example, [sinks.md](sinks.md) the options of each sink.",
+           "A value may hold `${NAME}`, an environment variable; such a value is never shown.", ""]
+    for section, (title, about) in SECTIONS.items():
+        out += [f"## {title}", ""] + ([about, ""] if about else []) + ["| key | value | default | meaning |", "|---|---|---|---|"]
+        for k in keys:
+            if k["section"] == section:
+                value = ", ".join(f"`{w}`" for w in k["words"].split()) if k["words"] else CONFIG_KINDS[k["kind"]]
+                default = f"`{k['initial']}`" if k["initial"] else "required" if k["required"] == "true" else ""
+                out.append(f"| `{k['key']}` | {value} | {default} | {k['help']} |")
+        out.append("")
+    return "\n".join(out).rstrip("\n") + "\n"
+
+
 def main():
-    documents = {"docs/options.md": reference()}
+    documents = {"docs/options.md": reference(), "docs/sync-config.md": config_reference()}
     for name, takes in commands().items():
         page = f"docs/man/lakecdc-{name}.md"
         if (ROOT / page).exists():

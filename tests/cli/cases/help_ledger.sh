@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+lakecdc help ledger
+lakecdc ledger --help | diff - <(lakecdc help ledger) && echo the same twice
