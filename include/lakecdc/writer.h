@@ -40,6 +40,13 @@ LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_writer_new(const char *format, const 
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_writer_batch(lcdc_writer *writer, const struct ArrowArray *batch,
                                                         lcdc_error **err);
 
+/**
+ * Sends on the rows that are held back, for whoever reads them while more are to come: after it the callback has had
+ * every row of a text format. What comes later is laid out as what came before. No use for arrow and parquet, which
+ * are whole at their end only.
+ */
+LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_writer_flush(lcdc_writer *writer, lcdc_error **err);
+
 /** Writes what is held back and the format's ending. Without it an arrow or parquet output is not complete. */
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_writer_finish(lcdc_writer *writer, lcdc_error **err);
 

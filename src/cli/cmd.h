@@ -21,12 +21,14 @@ enum {
     LC_TAKES_JSON = 32,
     LC_TAKES_COLOR = 64,
     LC_TAKES_SYNC = 128,
-    LC_TAKES_LEDGER = 256
+    LC_TAKES_LEDGER = 256,
+    LC_TAKES_FOLLOW = 512
 };
 
 struct lc_cli_options {
     lcdc_request *request;
     bool has_table;
+    bool has_from; /* a start was named, be it the default */
     const char *word;   /* the operand of a command that takes no table */
     const char *second; /* the one after it, of a command that has two */
     const char *format, *output, *color;
@@ -34,6 +36,7 @@ struct lc_cli_options {
     bool stats, print_cursor, quiet, json, help;
     bool check, init, once, dry_run; /* sync */
     const char *interval, *log_format;
+    const char *cursor_file;         /* follow */
     const char *ledger, *set_cursor; /* ledger */
     bool resume, pause;
 };
@@ -57,6 +60,7 @@ int lc_cli_unknown_command(const char *name);
 
 int lc_cmd_changes(const struct lc_cli_options *options);
 int lc_cmd_completion(const struct lc_cli_options *options);
+int lc_cmd_follow(const struct lc_cli_options *options);
 int lc_cmd_help(const struct lc_cli_options *options);
 int lc_cmd_ledger(const struct lc_cli_options *options);
 int lc_cmd_plan(const struct lc_cli_options *options);
@@ -162,6 +166,10 @@ void lc_cli_interrupt_sync(lcdc_sync *sync);
 /** From here on a signal ends calls to a server in good order; NULL: it is over. Tables in files have nothing to undo.
  */
 void lc_cli_interrupt_begin(lcdc_request *request);
+/** From here on a signal ends no process, whatever is watched: the command asks for it and stops in good order. */
+void lc_cli_interrupt_stay(void);
+/** Waits; true when a signal came, at once. */
+bool lc_cli_interrupt_sleep(int64_t milliseconds);
 /** The signal that came, or 0. */
 int lc_cli_interrupt_signal(void);
 

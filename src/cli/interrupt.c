@@ -4,9 +4,11 @@
  *
  * The statics are what a signal handler can reach.
  */
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/cmd.h"
 
@@ -14,6 +16,7 @@ static _Atomic(lcdc_request *) asked;
 static _Atomic(lcdc_feed *) watched;
 static _Atomic(lcdc_sync *) syncing;
 static volatile sig_atomic_t caught;
+static bool stays; /* signals are ours even when nothing is watched */
 
 static void on_signal(int number)
 {
@@ -50,7 +53,28 @@ void lc_cli_interrupt_watch(lcdc_feed *feed)
         lcdc_feed_cancel(feed); /* one that came before there was a feed; the process is on its way out */
         return;
     }
-    handle(feed ? on_signal : SIG_DFL);
+    handle(feed || stays ? on_signal : SIG_DFL);
+}
+
+void lc_cli_interrupt_stay(void)
+{
+    stays = true;
+    handle(on_signal);
+}
+
+/* The signals are let in by the wait itself: one that comes between the question and the wait is not slept over. */
+bool lc_cli_interrupt_sleep(int64_t milliseconds)
+{
+    sigset_t ours, before;
+    struct timespec time = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000};
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGINT);
+    (void)sigaddset(&ours, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &ours, &before);
+    if (!caught)
+        (void)ppoll(NULL, 0, &time, &before);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return caught != 0;
 }
 
 void lc_cli_interrupt_sync(lcdc_sync *sync)

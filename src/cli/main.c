@@ -74,6 +74,25 @@ static const struct lc_cli_command commands[] = {
         .run = lc_cmd_verify,
     },
     {
+        .name = "follow",
+        .operand = "TABLE",
+        .summary = "print change rows as they come",
+        .about =
+            "Goes on printing what changes in TABLE until SIGINT or SIGTERM, each commit as soon as it is there; after a "
+            "signal the exit status is 0. Without --from, --cursor or --bootstrap it begins with the next commit. With "
+            "--cursor-file it goes on where it was: the cursor is written once the rows of a commit are out, so a crash "
+            "repeats at most the commit it came in. What may pass (a server that is down, storage that does not answer) "
+            "is tried again after a growing while; lost history, a rollback or another table under the same name end it "
+            "with the reason.",
+        .examples = {{"lakecdc follow ./orders", "what changes from now on"},
+                     {"lakecdc follow ./orders --bootstrap --cursor-file at --format jsonl >> feed.jsonl",
+                      "the rows there are, then every change, resumable"},
+                     {"lakecdc follow ./orders --from 12 --interval 10s --where \"total > 100\"",
+                      "from version 12 on, looking every ten seconds"}},
+        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_SHAPE | LC_TAKES_LIMITS | LC_TAKES_FOLLOW | LC_TAKES_COLOR,
+        .run = lc_cmd_follow,
+    },
+    {
         .name = "sync",
         .operand = "CONFIG",
         .summary = "keep targets in step with tables, as a config says",

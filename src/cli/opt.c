@@ -186,6 +186,9 @@ static lcdc_status set_own(const struct lc_cli_flag *flag, const char *value, st
     case DRY_RUN:
         out->dry_run = true;
         return LCDC_OK;
+    case CURSOR_FILE:
+        out->cursor_file = value;
+        return value[0] ? LCDC_OK : bad_value(flag->flag, value, "a file name");
     case INTERVAL:
         out->interval = value;
         return LCDC_OK;
@@ -222,6 +225,7 @@ static lcdc_status set_flag(const struct lc_cli_flag *flag, const char *value, s
 {
     if (!flag->key)
         return set_own(flag, value, out);
+    out->has_from = out->has_from || strcmp(flag->key, "from") == 0;
     bool negated = !flag->operand && strncmp(flag->flag, "--no-", 5) == 0;
     return set_request(out->request, flag->key, negated ? "false" : value);
 }

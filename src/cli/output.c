@@ -69,19 +69,19 @@ lcdc_status lc_cli_output_open(struct lc_cli_output *output, const char *path)
 
 /* ---- writing ---- */
 
-/* A signal may come in the middle of a write, which is then a short one: it is asked for each time. */
+/* A signal may come in the middle of a write, which is then a short one: it is asked for while bytes are left. */
 static int write_all(struct lc_cli_output *output, const char *bytes, size_t n)
 {
     while (n && !output->error) {
         ssize_t written = write(output->fd, bytes, n);
-        if (lc_cli_interrupt_signal()) {
-            output->error = EINTR;
-        } else if (written >= 0) {
+        if (written < 0 && errno != EINTR)
+            output->error = errno;
+        if (written > 0) {
             bytes += written;
             n -= (size_t)written;
-        } else if (errno != EINTR) {
-            output->error = errno;
         }
+        if (n && !output->error && lc_cli_interrupt_signal())
+            output->error = EINTR;
     }
     return output->error;
 }

@@ -16,6 +16,8 @@ struct lc_format {
     /** Optional: before the first row, or before finish when there is none. Sets `state`. */
     lcdc_status (*begin)(struct lcdc_writer *writer, lcdc_error **err);
     lcdc_status (*batch)(struct lcdc_writer *writer, const struct ArrowArray *batch, lcdc_error **err);
+    /** Optional: puts rows that are held back into `out`. */
+    lcdc_status (*flush)(struct lcdc_writer *writer, lcdc_error **err);
     /** Optional. */
     lcdc_status (*finish)(struct lcdc_writer *writer, lcdc_error **err);
     /** Optional: frees `state`, which may be NULL. */

@@ -480,4 +480,4 @@ static void close(void *state)
 }
 
 const struct lc_format lc_format_table = {
-    .name = "table", .begin = begin, .batch = write_batch, .finish = finish, .close = close};
+    .name = "table", .begin = begin, .batch = write_batch, .flush = finish, .finish = finish, .close = close};

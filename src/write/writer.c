@@ -121,6 +121,17 @@ lcdc_status lcdc_writer_batch(lcdc_writer *writer, const struct ArrowArray *batc
     return lc_writer_drain(writer, err);
 }
 
+lcdc_status lcdc_writer_flush(lcdc_writer *writer, lcdc_error **err)
+{
+    if (!writer)
+        return lc_fail(err, LC_R_OPTION_VALUE, "a writer is needed, found NULL");
+    if (!writer->begun || writer->finished)
+        return LCDC_OK;
+    if (writer->format->flush)
+        LC_TRY(writer->format->flush(writer, err));
+    return send(writer, err);
+}
+
 lcdc_status lcdc_writer_finish(lcdc_writer *writer, lcdc_error **err)
 {
     if (!writer)
