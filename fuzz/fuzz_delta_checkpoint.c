@@ -18,7 +18,7 @@ static void read_as(const char *name, const uint8_t *data, size_t size)
         lc_memory_storage_add(storage, name, data, size, NULL) != LCDC_OK)
         return;
     if (lc_delta_log_open(storage, "/t", &log, NULL) == LCDC_OK)
-        (void)lc_delta_snapshot_read(log, 3, &snapshot, NULL);
+        (void)lc_delta_snapshot_read(log, 3, NULL, &snapshot, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

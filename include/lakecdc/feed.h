@@ -62,6 +62,8 @@ typedef struct lcdc_plan_commit {
     int64_t files_pruned; /**< files of this commit that the filter rules out unread */
     int64_t rows;         /**< rows in those files (an upper bound of the rows read) */
     int64_t bytes;        /**< their size in bytes */
+    int64_t pruned_by_partition;  /**< of files_pruned: ruled out by the partition they belong to */
+    int64_t pruned_by_statistics; /**< of files_pruned: ruled out by the statistics the table keeps of its files */
 } lcdc_plan_commit;
 
 /**

@@ -15,10 +15,11 @@ enum { CELL = 64 };
 
 struct line {
     char cells[COLUMNS][CELL];
-    const char *detail; /* of any length; last, so that it needs no width */
+    const char *detail;    /* of any length; last, so that it needs no width */
+    char pruned[2 * CELL]; /* by what files were pruned, after the detail */
 };
 
-static const struct line heading = {{"commit", "time", "method", "files", "pruned", "rows", "bytes", ""}, "detail"};
+static const struct line heading = {{"commit", "time", "method", "files", "pruned", "rows", "bytes", ""}, "detail", ""};
 
 static void put_count(char cell[CELL], int64_t n)
 {
@@ -48,6 +49,15 @@ static void put_time(char cell[CELL], int64_t ts_us)
         (void)snprintf(cell, CELL, "?");
 }
 
+static void put_pruned(char text[2 * CELL], const lcdc_plan_commit *commit)
+{
+    char partition[32], statistics[32];
+    if (commit->files_pruned > 0)
+        (void)snprintf(text, 2 * CELL, "pruned by partition %s, by statistics %s",
+                       lc_cli_count(commit->pruned_by_partition, partition),
+                       lc_cli_count(commit->pruned_by_statistics, statistics));
+}
+
 static struct line line_of(const lcdc_plan_commit *commit)
 {
     struct line line = {.detail = commit->detail};
@@ -58,6 +68,7 @@ static struct line line_of(const lcdc_plan_commit *commit)
     put_count(line.cells[PRUNED], commit->files_pruned);
     put_count(line.cells[ROWS], commit->rows);
     put_bytes(line.cells[BYTES], commit->bytes);
+    put_pruned(line.pruned, commit);
     return line;
 }
 
@@ -76,6 +87,8 @@ static struct line total_of(const lcdc_plan *plan)
         const lcdc_plan_commit *commit = lcdc_plan_commit_at(plan, i);
         total.files = plus(total.files, commit->files);
         total.files_pruned = plus(total.files_pruned, commit->files_pruned);
+        total.pruned_by_partition = plus(total.pruned_by_partition, commit->pruned_by_partition);
+        total.pruned_by_statistics = plus(total.pruned_by_statistics, commit->pruned_by_statistics);
         total.rows = plus(total.rows, commit->rows);
         total.bytes = plus(total.bytes, commit->bytes);
     }
@@ -99,8 +112,9 @@ static void print_line(const int widths[COLUMNS], const struct line *line, const
         bool is_left = c == TIME || c == METHOD;
         fprintf(stdout, is_left ? "%s%-*s" : "%s%*s", c ? "  " : "", widths[c], line->cells[c]);
     }
-    fputs(line->detail[0] ? "  " : "", stdout);
+    fputs(line->detail[0] || line->pruned[0] ? "  " : "", stdout);
     lc_cli_print_clean(stdout, line->detail);
+    fprintf(stdout, "%s%s", line->detail[0] && line->pruned[0] ? "; " : "", line->pruned);
     fputs(paint[0] ? "\x1B[0m\n" : "\n", stdout);
 }
 

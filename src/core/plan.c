@@ -48,8 +48,9 @@ static void print_commit(const lcdc_plan_commit *c, struct lc_buf *json)
     lc_buf_printf(json, ",\"method\":\"%s\",\"detail\":", c->method);
     lc_buf_json_string(json, lc_str_of(c->detail));
     lc_buf_printf(json,
-                  ",\"files\":%" PRId64 ",\"files_pruned\":%" PRId64 ",\"rows\":%" PRId64 ",\"bytes\":%" PRId64 "}",
-                  c->files, c->files_pruned, c->rows, c->bytes);
+                  ",\"files\":%" PRId64 ",\"files_pruned\":%" PRId64 ",\"pruned_by\":{\"partition\":%" PRId64
+                  ",\"statistics\":%" PRId64 "},\"rows\":%" PRId64 ",\"bytes\":%" PRId64 "}",
+                  c->files, c->files_pruned, c->pruned_by_partition, c->pruned_by_statistics, c->rows, c->bytes);
 }
 
 static lcdc_status print_plan(lcdc_plan *plan, const struct lc_read *read, const char *backend, lcdc_error **err)

@@ -45,7 +45,7 @@ struct lcdc_request {
     bool from_set, to_set; /* given, not defaulted */
     bool from_exclusive, to_exclusive, bootstrap, fold, net, drop_noop, pushdown;
     struct lc_list columns, identity, path_map;
-    int64_t batch_rows, memory_limit, timeout, threads;
+    int64_t batch_rows, memory_limit, timeout, threads, storage_latency;
     _Atomic int cancelled;    /* by lcdc_request_cancel(); a copy begins anew */
     struct lc_shared *shared; /* in the request that a source keeps; NULL in any other */
 };

@@ -3,11 +3,15 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "delta/commit.h"
 #include "delta/range.h"
 #include "delta/schema.h"
+#include "scan/source_storage.h"
 #include "scan/table_read.h"
+
+enum { LISTED_FOR = 300 };
 
 /* ---- source ---- */
 
@@ -16,6 +20,11 @@ struct source {
     struct lc_meter meter;
     struct lc_path_map path_map;
     char *root;
+    /* what earlier reads have learned: one that follows looks only for what is new */
+    struct lc_delta_log *log;
+    int64_t listed_at;           /* seconds of a clock that only rises */
+    struct lc_delta_state known; /* at its version; metadata.schema.n 0: none is */
+    struct lc_arena arena;       /* of `known`: it grows when the table's metadata changes */
 };
 
 static void delta_close(void *handle)
@@ -23,6 +32,8 @@ static void delta_close(void *handle)
     struct source *source = handle;
     if (!source)
         return;
+    lc_delta_log_free(source->log);
+    lc_arena_done(&source->arena);
     lc_storage_free(source->storage);
     lc_path_map_done(&source->path_map);
     lc_free(source->root);
@@ -34,24 +45,78 @@ static void source_freep(struct source **source)
     delta_close(*source);
 }
 
-static lcdc_status delta_open(const lcdc_request *request, void **out, lcdc_error **err)
+static lcdc_status open_source(const lcdc_request *request, struct source **out, lcdc_error **err)
 {
     LC_CLEANUP(source_freep) struct source *source = lc_calloc(1, sizeof(*source));
-    LC_CLEANUP(lc_storage_freep) struct lc_storage *files = NULL;
     LC_TRY_ALLOC(source);
     LC_TRY(lc_location_normalise(request->table, &source->root, err));
     for (size_t i = 0; i < request->path_map.n; i++)
         LC_TRY(lc_path_map_add(&source->path_map, request->path_map.items[i], err));
-    LC_TRY(lc_storage_arrow(&files, err));
-    LC_TRY(lc_storage_meter(lc_steal(files), &source->meter, &source->storage, err));
+    LC_TRY(lc_source_storage(request, &source->meter, &source->storage, err));
     *out = lc_steal(source);
+    return LCDC_OK;
+}
+
+/* What the probe has opened and listed is taken over. */
+static lcdc_status delta_open(const lcdc_request *request, void **out, lcdc_error **err)
+{
+    struct source *source = NULL;
+    if (request->shared && request->shared->object && request->shared->release == delta_close)
+        source = lc_steal(request->shared->object);
+    else
+        LC_TRY(open_source(request, &source, err));
+    *out = source;
+    return LCDC_OK;
+}
+
+/* ---- the log ---- */
+
+static int64_t now(void)
+{
+    struct timespec time = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec;
+}
+
+static void forget_log(struct source *source)
+{
+    lc_delta_log_free(lc_steal(source->log));
+    source->known = (struct lc_delta_state){0};
+}
+
+/* A gap behind the newest commit shows in a listing alone, so one is made from time to time. */
+static lcdc_status source_log(struct source *source, struct lc_delta_log **out, lcdc_error **err)
+{
+    bool is_whole = false;
+    if (source->log && now() - source->listed_at < LISTED_FOR)
+        LC_TRY(lc_delta_log_refresh(source->log, &is_whole, err));
+    if (!is_whole) {
+        forget_log(source);
+        LC_TRY(lc_delta_log_open(source->storage, source->root, &source->log, err));
+        source->listed_at = now();
+    }
+    *out = lc_delta_log_ref(source->log);
+    return LCDC_OK;
+}
+
+/* The state at the end of a read, for the next one to begin with. */
+static lcdc_status remember(struct source *source, const struct lc_delta_state *state, int64_t version,
+                            lcdc_error **err)
+{
+    if (source->known.metadata.schema.n && version < source->known.version)
+        return LCDC_OK;
+    bool is_same = source->known.metadata.schema.n && state->metadata.schema.p == source->known.metadata.schema.p &&
+                   state->protocol.reader_features == source->known.protocol.reader_features;
+    if (!is_same)
+        LC_TRY(lc_delta_state_copy(state, &source->arena, &source->known, err));
+    source->known.version = version;
     return LCDC_OK;
 }
 
 static lcdc_status delta_probe(const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out,
                                lcdc_error **err)
 {
-    void *handle = NULL;
+    LC_CLEANUP(source_freep) struct source *source = NULL;
     LC_ERROR lcdc_error *problem = NULL;
     LC_CLEANUP(lc_delta_log_freep) struct lc_delta_log *log = NULL;
     *out = (struct lc_candidate){.format = "delta"};
@@ -63,10 +128,9 @@ static lcdc_status delta_probe(const lcdc_request *request, struct lc_arena *are
         *out = (struct lc_candidate){.format = "delta", .absent = true, .reason = "the location is a catalog"};
         return LCDC_OK;
     }
-    lcdc_status status = delta_open(request, &handle, &problem);
-    LC_CLEANUP(source_freep) struct source *source = handle;
+    lcdc_status status = open_source(request, &source, &problem);
     if (status == LCDC_OK)
-        status = lc_delta_log_open(source->storage, source->root, &log, &problem);
+        status = source_log(source, &log, &problem);
     if (status == LCDC_OUT_OF_MEMORY)
         return lc_fail_oom(err);
     out->usable = status == LCDC_OK;
@@ -74,6 +138,10 @@ static lcdc_status delta_probe(const lcdc_request *request, struct lc_arena *are
     out->reason = out->usable ? "Delta log read straight from storage"
                               : lc_arena_strdup(arena, lcdc_error_message(problem));
     LC_TRY_ALLOC(out->reason);
+    if (out->usable && request->shared && !request->shared->object) {
+        request->shared->object = lc_steal(source);
+        request->shared->release = delta_close;
+    }
     return LCDC_OK;
 }
 
@@ -116,7 +184,7 @@ static void read_release(struct lc_table_read *table)
 static lcdc_status find_whole_snapshot(struct delta_read *self, const struct source *source, lcdc_error **err)
 {
     LC_CLEANUP(lc_delta_snapshot_done) struct lc_delta_snapshot snapshot = {0};
-    LC_TRY(lc_delta_snapshot_read(self->log, self->range.from - 1, &snapshot, err));
+    LC_TRY(lc_delta_snapshot_read(self->log, self->range.from - 1, NULL, &snapshot, err));
     for (; self->range.from - 1 <= self->range.to; self->range.from++) {
         bool whole = true;
         LC_TRY(lc_delta_snapshot_advance(self->log, &snapshot, self->range.from - 1, err));
@@ -145,20 +213,24 @@ static lcdc_status find_whole_snapshot(struct delta_read *self, const struct sou
 static lcdc_status fill_read(struct delta_read *self, struct source *source, const lcdc_request *request,
                              lcdc_error **err)
 {
-    LC_TRY(lc_delta_log_open(source->storage, source->root, &self->log, err));
+    LC_TRY(source_log(source, &self->log, err));
     LC_TRY(lc_delta_range_resolve(self->log, request, &self->range, err));
     struct lc_delta_range *range = &self->range;
     bool empty = range->to < range->from;
     int64_t last = empty ? range->from - 1 : range->to;
     /* the state before the range is needed too where rows of it may be asked for; an empty range needs the schema only
      */
-    LC_TRY(lc_delta_timeline_read(self->log, empty ? (last < 0 ? 0 : last) : range->from, last < 0 ? 0 : last,
-                                  &self->timeline, err));
-    const struct lc_delta_state *end = lc_delta_timeline_at(&self->timeline, last < 0 ? 0 : last);
+    last = last < 0 ? 0 : last;
+    int64_t first = empty ? last : range->from;
+    bool is_known = source->known.metadata.schema.n && source->known.version <= first;
+    LC_TRY(lc_delta_timeline_read(self->log, is_known ? &source->known : NULL, first, last, &self->timeline, err));
+    const struct lc_delta_state *end = lc_delta_timeline_at(&self->timeline, last);
+    LC_TRY(remember(source, end, last, err));
     LC_TRY(lc_delta_schema_parse(&end->metadata, &self->arena, &self->schema, &self->table.context.match, err));
     self->planner = (struct lc_delta_planner){
         .log = self->log,
         .timeline = &self->timeline,
+        .last = range->to,
         .files = {
             .root = source->root, .path_map = &source->path_map, .storage = source->storage, .schema = &self->schema}};
     if (request->bootstrap && request->from.kind == LC_BOUND_START)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "delta/checkpoint.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "delta/schema.h"
@@ -26,17 +27,18 @@
     STRUCT("sidecar", TEXT("path"))
 /* clang-format on */
 
-static const char state_schema[] = "{\"type\":\"struct\",\"fields\":[" STATE "]}";
-static const char files_schema[] = "{\"type\":\"struct\",\"fields\":[" STATE "," FILES "]}";
+static const char whole_schema[] = "{\"type\":\"struct\",\"fields\":[" STATE "," FILES "]}";
 
 enum { PROTOCOL, METADATA, ADD, SIDECAR };
+/* The leaf of each that is never null in a row that has one. */
+enum { MIN_READER_VERSION = 0, SCHEMA_STRING = 1, SIDECAR_PATH = 0 };
 enum { ADD_PATH, ADD_PARTITION_VALUES, ADD_SIZE, ADD_STATS, ADD_BASE_ROW_ID, ADD_ROW_VERSION, ADD_VECTOR };
-enum { MAX_SIDECARS = 100000 };
+enum { MAX_SIDECARS = 100000, BATCH_ROWS = 1024 };
 
 struct reader {
     const struct lc_delta_log *log;
     struct lc_arena *arena;
-    bool files;
+    const struct lc_delta_wanted *wanted;
     lc_delta_visit visit;
     void *context;
     struct lc_field schema;
@@ -191,51 +193,137 @@ static lcdc_status add_sidecar(struct reader *self, struct lc_str path, lcdc_err
     return LCDC_OK;
 }
 
-static lcdc_status visit_rows(struct reader *self, const struct ArrowArray *batch, lcdc_error **err)
+static lcdc_status visit_row(struct reader *self, int kind, const struct ArrowArray *column, int64_t row,
+                             lcdc_error **err)
 {
-    for (int64_t i = 0; i < batch->length; i++) {
-        for (int64_t c = 0; c < batch->n_children; c++) {
-            const struct ArrowArray *column = batch->children[c];
-            int64_t row = batch->offset + i;
-            struct lc_str path;
-            if (lc_array_is_null(column, row))
-                continue;
-            int64_t inner = column->offset + row;
-            if (c == PROTOCOL)
-                LC_TRY(row_protocol(self, column, inner, err));
-            else if (c == METADATA)
-                LC_TRY(row_metadata(self, column, inner, err));
-            else if (c == ADD)
-                LC_TRY(row_add(self, column, inner, err));
-            else {
-                LC_TRY(keep_text(self, column->children[0], inner, &path, err));
-                LC_TRY(add_sidecar(self, path, err));
-            }
-        }
+    struct lc_str path;
+    switch (kind) {
+    case PROTOCOL:
+        return row_protocol(self, column, row, err);
+    case METADATA:
+        return row_metadata(self, column, row, err);
+    case ADD:
+        return row_add(self, column, row, err);
+    default:
+        LC_TRY(keep_text(self, column->children[SIDECAR_PATH], row, &path, err));
+        return add_sidecar(self, path, err);
     }
-    return LCDC_OK;
+}
+
+/* Gets each row of a column that is not null: the row's place in the column's children, and in the file. */
+typedef lcdc_status (*visit_column)(struct reader *self, int kind, const struct ArrowArray *column, int64_t row,
+                                    int64_t position, void *context, lcdc_error **err);
+
+static lcdc_status visit_action(struct reader *self, int kind, const struct ArrowArray *column, int64_t row,
+                                int64_t position, void *context, lcdc_error **err)
+{
+    (void)position;
+    (void)context;
+    return visit_row(self, kind, column, row, err);
 }
 
 /* ---- files ---- */
 
-static lcdc_status read_parquet(struct reader *self, const char *path, lcdc_error **err)
+/* One column of a checkpoint: which rows, and who gets them. */
+struct pass {
+    int kind;
+    size_t leaf; /* of the column, that is null only where the column is */
+    const struct lc_field *column;
+    const struct lc_bitmap *include;
+    visit_column visit;
+    void *context;
+};
+
+static lcdc_status run_pass(struct reader *self, struct lc_parquet *file, const struct pass *pass, lcdc_error **err)
 {
-    LC_CLEANUP(lc_parquet_closep) struct lc_parquet *file = NULL;
     LC_CLEANUP(lc_parquet_scan_closep) struct lc_parquet_scan *scan = NULL;
-    struct lc_parquet_request request = {.schema = &self->schema, .match = LC_MATCH_PHYSICAL_NAME, .batch_rows = 1024};
-    LC_TRY(lc_parquet_open(self->log->storage, path, -1, &file, err));
+    struct lc_field schema = {.type = {.kind = LC_TYPE_STRUCT}, .n_children = 1};
+    schema.children = (struct lc_field *)(uintptr_t)pass->column;
+    /* not null: whatever holds only other actions is left out by its statistics */
+    struct lc_range present = {.field = &pass->column->children[pass->leaf]};
+    struct lc_parquet_request request = {.schema = &schema,
+                                         .match = LC_MATCH_PHYSICAL_NAME,
+                                         .include = pass->include,
+                                         .n_ranges = 1,
+                                         .ranges = &present,
+                                         .batch_rows = BATCH_ROWS};
     LC_TRY(lc_parquet_scan_open(file, &request, &scan, err));
     for (;;) {
         LC_ARRAY struct ArrowArray batch = {0};
-        LC_TRY(lc_parquet_scan_next(scan, &batch, NULL, err));
+        const int64_t *positions;
+        LC_TRY(lc_parquet_scan_next(scan, &batch, &positions, err));
         if (!batch.release)
             return LCDC_OK;
-        lcdc_status status = visit_rows(self, &batch, err);
-        if (status != LCDC_OK) {
-            lc_error_prefix(err, "checkpoint %s", path);
-            return status;
-        }
+        const struct ArrowArray *column = batch.children[0];
+        for (int64_t i = 0; i < batch.length; i++)
+            if (!lc_array_is_null(column, batch.offset + i))
+                LC_TRY(pass->visit(self, pass->kind, column, column->offset + batch.offset + i, positions[i],
+                                   pass->context, err));
     }
+}
+
+static lcdc_status pass_all(struct reader *self, struct lc_parquet *file, int kind, size_t leaf, lcdc_error **err)
+{
+    struct pass pass = {.kind = kind, .leaf = leaf, .column = &self->schema.children[kind], .visit = visit_action};
+    return run_pass(self, file, &pass, err);
+}
+
+static lcdc_status note_wanted(struct reader *self, int kind, const struct ArrowArray *column, int64_t row,
+                               int64_t position, void *context, lcdc_error **err)
+{
+    struct lc_str raw;
+    (void)kind;
+    if (!get_text(column->children[0], row, &raw))
+        return LCDC_OK;
+    LC_FREE char *decoded = lc_percent_decode(raw);
+    LC_TRY_ALLOC(decoded);
+    return lc_delta_paths_has(self->wanted->only, lc_str_of(decoded)) ? lc_bitmap_add(context, (uint64_t)position, err)
+                                                                      : LCDC_OK;
+}
+
+/* Only the paths of a large table are read to find some of its files, and then those. */
+static lcdc_status pass_some(struct reader *self, struct lc_parquet *file, lcdc_error **err)
+{
+    LC_BITMAP struct lc_bitmap *found = NULL;
+    const struct lc_field *add = &self->schema.children[ADD];
+    struct lc_field path = *add;
+    path.n_children = 1; /* ADD_PATH comes first */
+    LC_TRY(lc_bitmap_new(&found, err));
+    struct pass look = {.kind = ADD, .leaf = ADD_PATH, .column = &path, .visit = note_wanted, .context = found};
+    LC_TRY(run_pass(self, file, &look, err));
+    struct pass take = {.kind = ADD, .leaf = ADD_PATH, .column = add, .include = found, .visit = visit_action};
+    return lc_bitmap_count(found) ? run_pass(self, file, &take, err) : LCDC_OK;
+}
+
+static lcdc_status pass_over(struct reader *self, struct lc_parquet *file, bool is_sidecar, lcdc_error **err)
+{
+    if (self->wanted->state && !is_sidecar) {
+        LC_TRY(pass_all(self, file, PROTOCOL, MIN_READER_VERSION, err));
+        LC_TRY(pass_all(self, file, METADATA, SCHEMA_STRING, err));
+    }
+    if (!self->wanted->files)
+        return LCDC_OK;
+    if (!is_sidecar)
+        LC_TRY(pass_all(self, file, SIDECAR, SIDECAR_PATH, err));
+    return self->wanted->only ? pass_some(self, file, err) : pass_all(self, file, ADD, ADD_PATH, err);
+}
+
+static lcdc_status read_parquet(struct reader *self, const char *path, int64_t size, bool is_sidecar, lcdc_error **err)
+{
+    LC_CLEANUP(lc_parquet_closep) struct lc_parquet *file = NULL;
+    LC_TRY(lc_parquet_open(self->log->storage, path, size, &file, err));
+    lcdc_status status = pass_over(self, file, is_sidecar, err);
+    if (status != LCDC_OK)
+        lc_error_prefix(err, "checkpoint %s", path);
+    return status;
+}
+
+static bool is_wanted(const struct reader *self, const struct lc_delta_action *action)
+{
+    if (action->kind == LC_DELTA_PROTOCOL || action->kind == LC_DELTA_METADATA)
+        return self->wanted->state;
+    return action->kind == LC_DELTA_ADD && self->wanted->files &&
+           (!self->wanted->only || lc_delta_paths_has(self->wanted->only, action->file.path));
 }
 
 static lcdc_status read_json(struct reader *self, const char *path, lcdc_error **err)
@@ -248,11 +336,9 @@ static lcdc_status read_json(struct reader *self, const char *path, lcdc_error *
     while (lc_delta_next_line(&rest, &line)) {
         struct lc_delta_action action;
         lcdc_status status = lc_delta_action_parse(line, self->arena, &action, err);
-        if (status == LCDC_OK && action.kind == LC_DELTA_SIDECAR && self->files)
+        if (status == LCDC_OK && action.kind == LC_DELTA_SIDECAR && self->wanted->files)
             status = add_sidecar(self, action.sidecar, err);
-        bool wanted = action.kind == LC_DELTA_PROTOCOL || action.kind == LC_DELTA_METADATA ||
-                      (action.kind == LC_DELTA_ADD && self->files);
-        if (status == LCDC_OK && wanted)
+        if (status == LCDC_OK && is_wanted(self, &action))
             status = self->visit(self->context, &action, err);
         if (status != LCDC_OK) {
             lc_error_prefix(err, "checkpoint %s", path);
@@ -273,7 +359,7 @@ static lcdc_status read_sidecars(struct reader *self, lcdc_error **err)
         const char *slash = strrchr(decoded, '/');
         LC_FREE char *path = lc_location_join(folder, slash ? slash + 1 : decoded);
         LC_TRY_ALLOC(path);
-        LC_TRY(read_parquet(self, path, err));
+        LC_TRY(read_parquet(self, path, -1, true, err));
     }
     return LCDC_OK;
 }
@@ -281,24 +367,64 @@ static lcdc_status read_sidecars(struct reader *self, lcdc_error **err)
 static lcdc_status read_all(struct reader *self, const struct lc_delta_checkpoint *checkpoint, lcdc_error **err)
 {
     enum lc_match match;
-    struct lc_str text = self->files ? lc_str_of(files_schema) : lc_str_of(state_schema);
-    struct lc_delta_metadata metadata = {.schema = text};
+    struct lc_delta_metadata metadata = {.schema = lc_str_of(whole_schema)};
     LC_TRY(lc_delta_schema_parse(&metadata, self->arena, &self->schema, &match, err));
     for (size_t i = 0; i < checkpoint->n_parts; i++) {
         if (checkpoint->kind == LC_DELTA_CHECKPOINT_JSON)
             LC_TRY(read_json(self, checkpoint->parts[i], err));
         else
-            LC_TRY(read_parquet(self, checkpoint->parts[i], err));
+            LC_TRY(read_parquet(self, checkpoint->parts[i], checkpoint->sizes[i], false, err));
     }
     return read_sidecars(self, err);
 }
 
 lcdc_status lc_delta_checkpoint_read(const struct lc_delta_log *log, const struct lc_delta_checkpoint *checkpoint,
-                                     bool files, struct lc_arena *arena, lc_delta_visit visit, void *context,
-                                     lcdc_error **err)
+                                     const struct lc_delta_wanted *wanted, struct lc_arena *arena, lc_delta_visit visit,
+                                     void *context, lcdc_error **err)
 {
-    struct reader reader = {.log = log, .arena = arena, .files = files, .visit = visit, .context = context};
+    struct reader reader = {.log = log, .arena = arena, .wanted = wanted, .visit = visit, .context = context};
     lcdc_status status = read_all(&reader, checkpoint, err);
     lc_free(reader.sidecars);
     return status;
+}
+
+/* ---- paths ---- */
+
+lcdc_status lc_delta_paths_add(struct lc_delta_paths *paths, struct lc_str path, lcdc_error **err)
+{
+    if (paths->n == paths->cap) {
+        size_t cap = paths->cap ? paths->cap * 2 : 64;
+        struct lc_str *items = lc_realloc(paths->items, cap, sizeof(*items));
+        LC_TRY_ALLOC(items);
+        paths->items = items;
+        paths->cap = cap;
+    }
+    paths->items[paths->n] = (struct lc_str){lc_strndup(path.p, path.n), path.n};
+    LC_TRY_ALLOC(paths->items[paths->n].p);
+    paths->n++;
+    return LCDC_OK;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return lc_str_cmp(*(const struct lc_str *)a, *(const struct lc_str *)b);
+}
+
+void lc_delta_paths_sort(struct lc_delta_paths *paths)
+{
+    if (paths->n)
+        qsort(paths->items, paths->n, sizeof(*paths->items), compare_texts);
+}
+
+bool lc_delta_paths_has(const struct lc_delta_paths *paths, struct lc_str path)
+{
+    return paths->n && bsearch(&path, paths->items, paths->n, sizeof(path), compare_texts);
+}
+
+void lc_delta_paths_done(struct lc_delta_paths *paths)
+{
+    for (size_t i = 0; i < paths->n; i++)
+        lc_free((char *)(uintptr_t)paths->items[i].p);
+    lc_free(paths->items);
+    *paths = (struct lc_delta_paths){0};
 }

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Commits whose incomplete actions are looked up in one reading of the table's state. */
+enum { LOOK_AHEAD = 1000 };
+
 struct file_list {
     size_t n, cap;
     struct lc_delta_file *items;
@@ -83,12 +86,43 @@ static lcdc_status sort_files(struct file_list *list, const char *action, lcdc_e
 
 /* ---- what an action leaves out ---- */
 
+static bool is_lean(const struct lc_delta_file *remove)
+{
+    return remove->data_change && (!remove->has_partition_values || remove->base_row_id < 0);
+}
+
+static lcdc_status note_lean(void *context, const struct lc_delta_action *action, lcdc_error **err)
+{
+    return action->kind == LC_DELTA_REMOVE && is_lean(&action->file)
+               ? lc_delta_paths_add(context, action->file.path, err)
+               : LCDC_OK;
+}
+
+/* The files that this commit and those after it may ask for: a table has many more. */
+static lcdc_status find_lean(struct lc_delta_planner *planner, int64_t version, lcdc_error **err)
+{
+    lc_delta_planner_done(planner);
+    int64_t last = planner->last - version < LOOK_AHEAD ? planner->last : version + LOOK_AHEAD;
+    for (int64_t v = version; v <= last || v == version; v++) {
+        LC_ARENA struct lc_arena scratch = {0};
+        LC_ERROR lcdc_error *problem = NULL;
+        lcdc_status status = lc_delta_commit_visit(planner->log, v, &scratch, note_lean, &planner->lean, &problem);
+        if (status == LCDC_OUT_OF_MEMORY)
+            return lc_fail_oom(err);
+        if (status != LCDC_OK)
+            break; /* that commit's own planning tells what is wrong with it */
+        planner->lean_to = v;
+    }
+    lc_delta_paths_sort(&planner->lean);
+    return LCDC_OK;
+}
+
 static lcdc_status state_before(struct lc_delta_planner *planner, int64_t version, lcdc_error **err)
 {
-    if (planner->has_before && planner->before.version <= version - 1)
+    if (planner->has_before && planner->before.version <= version - 1 && version <= planner->lean_to)
         return lc_delta_snapshot_advance(planner->log, &planner->before, version - 1, err);
-    lc_delta_planner_done(planner);
-    LC_TRY(lc_delta_snapshot_read(planner->log, version - 1, &planner->before, err));
+    LC_TRY(find_lean(planner, version, err));
+    LC_TRY(lc_delta_snapshot_read(planner->log, version - 1, &planner->lean, &planner->before, err));
     planner->has_before = true;
     return LCDC_OK;
 }
@@ -195,7 +229,7 @@ static lcdc_status build_sides(struct builder *b, const struct collected *from, 
         const struct lc_delta_file *old = i < from->removes.n ? &from->removes.items[i] : NULL;
         const struct lc_delta_file *new = k < from->adds.n ? &from->adds.items[k] : NULL;
         int order = old && new ? lc_str_cmp(old->path, new->path) : old ? -1 : 1;
-        if (old && new && order == 0)
+        if (old && new &&order == 0)
             LC_TRY(add_pair(b, old, new, err));
         else if (old && order < 0)
             LC_TRY(add_whole(b, true, old, err));
@@ -284,6 +318,7 @@ void lc_delta_planner_done(struct lc_delta_planner *planner)
     if (planner->has_before)
         lc_delta_snapshot_done(&planner->before);
     planner->has_before = false;
+    lc_delta_paths_done(&planner->lean);
 }
 
 static lcdc_status set_time(struct lc_delta_planner *planner, int64_t version, const struct lc_delta_state *state,
@@ -342,7 +377,7 @@ lcdc_status lc_delta_plan_state(struct lc_delta_planner *planner, int64_t versio
     out->snapshot = version;
     if (version < 0)
         return LCDC_OK;
-    LC_TRY(lc_delta_snapshot_read(planner->log, version, &snapshot, err));
+    LC_TRY(lc_delta_snapshot_read(planner->log, version, NULL, &snapshot, err));
     LC_TRY(set_time(planner, version, lc_delta_timeline_at(planner->timeline, version), out, err));
     out->added = lc_arena_array(&out->arena, snapshot.n_live, sizeof(struct lc_row_set));
     LC_TRY_ALLOC(out->added);

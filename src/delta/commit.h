@@ -13,8 +13,12 @@ struct lc_delta_planner {
     struct lc_delta_log *log;
     const struct lc_delta_timeline *timeline;
     struct lc_delta_files files;
-    struct lc_delta_snapshot before; /* state before a commit, read only when an action leaves something out */
+    int64_t last; /* the last version that will be planned */
+    /* the state before a commit, read only when an action leaves something out, and only of such files */
+    struct lc_delta_snapshot before;
     bool has_before;
+    struct lc_delta_paths lean; /* files of removes up to version lean_to */
+    int64_t lean_to;
 };
 void lc_delta_planner_done(struct lc_delta_planner *planner);
 

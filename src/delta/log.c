@@ -7,7 +7,7 @@
 
 #include "delta/action.h"
 
-enum { VERSION_DIGITS = 20, PART_DIGITS = 10, CACHE_BYTES = 32 * 1024 * 1024 };
+enum { VERSION_DIGITS = 20, PART_DIGITS = 10, CACHE_BYTES = 32 * 1024 * 1024, COMMITS_AHEAD = 32, MOST_NEW = 16 };
 
 static bool take_digits(struct lc_str *name, size_t n, int64_t *out)
 {
@@ -51,15 +51,21 @@ static int compare_commits(const void *a, const void *b)
 
 static lcdc_status collect_commits(struct lc_delta_log *log, const struct lc_listing *files, lcdc_error **err)
 {
-    log->commits = lc_arena_array(&log->arena, files->n, sizeof(*log->commits));
+    log->commits = lc_calloc(files->n, sizeof(*log->commits));
     LC_TRY_ALLOC(log->commits);
+    log->cap_commits = files->n;
     for (size_t i = 0; i < files->n; i++) {
         struct lc_str name = lc_str_of(files->items[i].name);
         int64_t version;
         if (lc_str_is(name, "_staged_commits"))
             log->has_staged = true;
         if (take_digits(&name, VERSION_DIGITS, &version) && lc_str_is(name, ".json"))
-            log->commits[log->n_commits++] = (struct lc_delta_commit_file){version, files->items[i].mtime_ms};
+            log->commits[log->n_commits++] = (struct lc_delta_commit_file){
+                .version = version,
+                .ts_ms = files->items[i].mtime_ms,
+                .mtime_ms = files->items[i].mtime_ms,
+                .size = files->items[i].size,
+            };
     }
     if (log->n_commits)
         qsort(log->commits, log->n_commits, sizeof(*log->commits), compare_commits);
@@ -73,6 +79,7 @@ struct part {
     int64_t version, part, parts; /* part 0: not a multi-part name */
     enum lc_delta_checkpoint_kind kind;
     const char *path;
+    int64_t size;
 };
 
 /* n.checkpoint.parquet, n.checkpoint.<part>.<parts>.parquet, n.checkpoint.<uuid>.parquet|json */
@@ -111,9 +118,12 @@ static lcdc_status add_checkpoint(struct lc_delta_log *log, const struct part *p
     struct lc_delta_checkpoint *made = &log->checkpoints[log->n_checkpoints++];
     *made = (struct lc_delta_checkpoint){.version = parts[0].version, .kind = parts[0].kind, .n_parts = n};
     made->parts = lc_arena_array(&log->arena, n, sizeof(char *));
-    LC_TRY_ALLOC(made->parts);
-    for (size_t i = 0; i < n; i++)
+    made->sizes = lc_arena_array(&log->arena, n, sizeof(int64_t));
+    LC_TRY_ALLOC(made->parts && made->sizes);
+    for (size_t i = 0; i < n; i++) {
         made->parts[i] = parts[i].path;
+        made->sizes[i] = parts[i].size;
+    }
     return LCDC_OK;
 }
 
@@ -148,6 +158,7 @@ static lcdc_status collect_checkpoints(struct lc_delta_log *log, const struct lc
         LC_TRY_ALLOC(path);
         parts[n].path = lc_arena_strdup(&log->arena, path);
         LC_TRY_ALLOC(parts[n].path);
+        parts[n].size = files->items[i].size;
         n++;
     }
     if (n)
@@ -185,7 +196,9 @@ lcdc_status lc_delta_log_open(struct lc_storage *storage, const char *root, stru
 {
     LC_CLEANUP(lc_delta_log_freep) struct lc_delta_log *log = lc_calloc(1, sizeof(*log));
     LC_TRY_ALLOC(log);
+    log->n_users = 1;
     log->storage = storage;
+    log->expected_to = log->wanted_to = -1;
     lc_buf_init(&log->scratch, LC_DELTA_MAX_LINE);
     log->root = lc_arena_strdup(&log->arena, root);
     log->folder = lc_location_join(root, "_delta_log");
@@ -195,13 +208,26 @@ lcdc_status lc_delta_log_open(struct lc_storage *storage, const char *root, stru
     return LCDC_OK;
 }
 
-void lc_delta_log_free(struct lc_delta_log *log)
+struct lc_delta_log *lc_delta_log_ref(struct lc_delta_log *log)
 {
-    if (!log)
-        return;
+    log->n_users++;
+    return log;
+}
+
+static void drop_texts(struct lc_delta_log *log)
+{
     for (size_t i = 0; i < log->n_cached; i++)
         lc_free(log->cached[i].text);
+    log->n_cached = log->cached_bytes = 0;
+}
+
+void lc_delta_log_free(struct lc_delta_log *log)
+{
+    if (!log || --log->n_users)
+        return;
+    drop_texts(log);
     lc_free(log->cached);
+    lc_free(log->commits);
     lc_free(log->folder);
     lc_buf_done(&log->scratch);
     lc_arena_done(&log->arena);
@@ -296,6 +322,107 @@ static bool cache_put(struct lc_delta_log *log, int64_t version)
     return true;
 }
 
+static char *commit_path(const struct lc_delta_log *log, int64_t version)
+{
+    struct lc_buf name;
+    lc_buf_init(&name, 64);
+    lc_buf_printf(&name, "%020" PRId64 ".json", version);
+    LC_FREE char *file = lc_buf_take(&name);
+    return file ? lc_location_join(log->folder, file) : NULL;
+}
+
+void lc_delta_log_expect(struct lc_delta_log *log, int64_t last)
+{
+    log->expected_to = last;
+}
+
+/* The commits after this one that will be read are fetched while it is. */
+static void want_ahead(struct lc_delta_log *log, int64_t version)
+{
+    int64_t last = log->expected_to - version < COMMITS_AHEAD ? log->expected_to : version + COMMITS_AHEAD;
+    bool is_near = version <= log->wanted_to && log->wanted_to - version <= COMMITS_AHEAD;
+    if (version > last || !lc_storage_is_remote(log->storage, log->folder))
+        return;
+    for (int64_t v = is_near ? log->wanted_to + 1 : version; v <= last; v++) {
+        const struct lc_delta_commit_file *file = lc_delta_log_find(log, v);
+        LC_FREE char *path = file ? commit_path(log, v) : NULL;
+        if (path)
+            lc_storage_want_whole(log->storage, path, file->size);
+    }
+    log->wanted_to = last;
+}
+
+/* ---- looking again ---- */
+
+/* *found false: there is no such commit file. */
+static lcdc_status stat_commit(const struct lc_delta_log *log, int64_t version, struct lc_file_info *out, bool *found,
+                               lcdc_error **err)
+{
+    LC_ERROR lcdc_error *problem = NULL;
+    LC_FREE char *path = commit_path(log, version);
+    LC_TRY_ALLOC(path);
+    lcdc_status status = lc_storage_stat(log->storage, path, out, &problem);
+    *found = status == LCDC_OK;
+    if (status == LCDC_OK || status == LCDC_NOT_FOUND)
+        return LCDC_OK;
+    if (err) {
+        lcdc_error_free(*err);
+        *err = lc_steal(problem);
+    }
+    return status;
+}
+
+static void want_commit(const struct lc_delta_log *log, int64_t version)
+{
+    LC_FREE char *path = commit_path(log, version);
+    if (path)
+        lc_storage_want(log->storage, path, -1, 0, NULL);
+}
+
+static lcdc_status append_commit(struct lc_delta_log *log, const struct lc_file_info *info, lcdc_error **err)
+{
+    if (log->n_commits == log->cap_commits) {
+        size_t cap = log->cap_commits * 2 + MOST_NEW;
+        struct lc_delta_commit_file *commits = lc_realloc(log->commits, cap, sizeof(*commits));
+        LC_TRY_ALLOC(commits);
+        log->commits = commits;
+        log->cap_commits = cap;
+    }
+    int64_t last = log->commits[log->n_commits - 1].ts_ms;
+    log->commits[log->n_commits++] = (struct lc_delta_commit_file){
+        .version = ++log->latest,
+        .ts_ms = info->mtime_ms != INT64_MIN && info->mtime_ms <= last ? last + 1 : info->mtime_ms,
+        .mtime_ms = info->mtime_ms,
+        .size = info->size,
+    };
+    return LCDC_OK;
+}
+
+/* The newest commit's file is the same as ever: a log that was begun anew, or cut past it, has not. */
+lcdc_status lc_delta_log_refresh(struct lc_delta_log *log, bool *is_whole, lcdc_error **err)
+{
+    const struct lc_delta_commit_file *newest = lc_delta_log_find(log, log->latest);
+    struct lc_file_info info = {0};
+    bool found = false;
+    *is_whole = false;
+    drop_texts(log);
+    if (!newest || newest->mtime_ms == INT64_MIN || newest->ts_ms == INT64_MIN)
+        return LCDC_OK;
+    want_commit(log, log->latest);
+    want_commit(log, log->latest + 1);
+    LC_TRY(stat_commit(log, log->latest, &info, &found, err));
+    if (!found || info.mtime_ms != newest->mtime_ms || info.size != newest->size)
+        return LCDC_OK;
+    for (int n = 0; found && n < MOST_NEW; n++) {
+        LC_TRY(stat_commit(log, log->latest + 1, &info, &found, err));
+        if (found)
+            LC_TRY(append_commit(log, &info, err));
+    }
+    *is_whole = !found;
+    lc_storage_forget(log->storage);
+    return LCDC_OK;
+}
+
 lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struct lc_str *out, lcdc_error **err)
 {
     struct lc_delta_cached key = {.version = version};
@@ -308,12 +435,9 @@ lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struc
     }
     if (!lc_delta_log_find(log, version))
         return missing_commit(log, version, err);
-    struct lc_buf name;
-    lc_buf_init(&name, 64);
-    lc_buf_printf(&name, "%020" PRId64 ".json", version);
-    LC_FREE char *file = lc_buf_take(&name);
-    LC_FREE char *path = file ? lc_location_join(log->folder, file) : NULL;
+    LC_FREE char *path = commit_path(log, version);
     LC_TRY_ALLOC(path);
+    want_ahead(log, version);
     lc_buf_clear(&log->scratch);
     LC_TRY(lc_storage_read(log->storage, path, LC_DELTA_MAX_LINE, &log->scratch, err));
     struct lc_str rest = {log->scratch.p, log->scratch.n}, line;

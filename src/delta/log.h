@@ -15,19 +15,23 @@ struct lc_delta_checkpoint {
     enum lc_delta_checkpoint_kind kind;
     size_t n_parts;
     const char **parts; /* full paths, in order */
+    int64_t *sizes;     /* of the parts, -1 unknown */
 };
 
 struct lc_delta_commit_file {
     int64_t version;
-    int64_t ts_ms; /* file time made monotonic, INT64_MIN unknown */
+    int64_t ts_ms;    /* file time made monotonic, INT64_MIN unknown */
+    int64_t mtime_ms; /* as the storage has it */
+    int64_t size;     /* bytes, -1 unknown */
 };
 
 struct lc_delta_log {
+    int n_users;
     struct lc_storage *storage;
     const char *root; /* the table's folder */
     char *folder;     /* root/_delta_log */
     struct lc_arena arena;
-    size_t n_commits;
+    size_t n_commits, cap_commits;
     struct lc_delta_commit_file *commits; /* ascending */
     size_t n_checkpoints;
     struct lc_delta_checkpoint *checkpoints; /* ascending; only complete ones */
@@ -41,14 +45,23 @@ struct lc_delta_log {
         size_t n;
     } * cached;
     size_t cap_cached, cached_bytes;
+    int64_t expected_to, wanted_to; /* see lc_delta_log_expect() */
     struct lc_buf scratch;
 };
 
 /** LC_R_TABLE_MISSING when there is no log with at least one commit or checkpoint. */
 lcdc_status lc_delta_log_open(struct lc_storage *storage, const char *root, struct lc_delta_log **out,
                               lcdc_error **err);
+/** One more user; lc_delta_log_free() frees for the last one. */
+struct lc_delta_log *lc_delta_log_ref(struct lc_delta_log *log);
 void lc_delta_log_free(struct lc_delta_log *log);
 LC_DEFINE_CLEANUP(struct lc_delta_log *, lc_delta_log_free)
+
+/**
+ * Finds what has been committed since the log was listed, without listing it again. *is_whole false: it must be, since
+ * the newest commit is not what it was, or too much came after it.
+ */
+lcdc_status lc_delta_log_refresh(struct lc_delta_log *log, bool *is_whole, lcdc_error **err);
 
 /** NULL when the commit's file is not there. */
 const struct lc_delta_commit_file *lc_delta_log_find(const struct lc_delta_log *log, int64_t version);
@@ -63,6 +76,9 @@ lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struc
  */
 lcdc_status lc_delta_log_tip(struct lc_storage *storage, const char *root, const char *before, struct lc_buf *out,
                              lcdc_error **err);
+
+/** Says that commits up to a version will be read, so that a remote store is asked for several at a time. */
+void lc_delta_log_expect(struct lc_delta_log *log, int64_t last);
 
 /** The first version from which on every commit up to the latest is there. */
 int64_t lc_delta_log_first_whole(const struct lc_delta_log *log);

@@ -60,7 +60,7 @@ static lcdc_status open_times(struct times *times, struct lc_delta_log *log, lcd
     *times = (struct times){.log = log, .first = lc_delta_log_first_whole(log), .last = log->latest};
     if (times->first > times->last)
         return lc_fail(err, LC_R_RANGE, "the log holds no commits to find times in, give versions instead");
-    return lc_delta_timeline_read(log, times->last, times->last, &times->latest, err);
+    return lc_delta_timeline_read(log, NULL, times->last, times->last, &times->latest, err);
 }
 
 /* A start before the oldest commit that is left would lose rows in silence. */

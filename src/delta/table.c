@@ -112,18 +112,57 @@ static lcdc_status no_state(const struct lc_delta_log *log, int64_t version, lcd
     return status;
 }
 
-lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, int64_t first, int64_t last, struct lc_delta_timeline *out,
-                                   lcdc_error **err)
+static lcdc_status copy_texts(size_t n, const struct lc_str *texts, struct lc_arena *arena, const struct lc_str **out,
+                              lcdc_error **err)
+{
+    struct lc_str *copies = lc_arena_array(arena, n, sizeof(*copies));
+    LC_TRY_ALLOC(copies);
+    for (size_t i = 0; i < n; i++)
+        if (!lc_arena_str(arena, texts[i], &copies[i]))
+            return lc_fail_oom(err);
+    *out = copies;
+    return LCDC_OK;
+}
+
+lcdc_status lc_delta_state_copy(const struct lc_delta_state *state, struct lc_arena *arena, struct lc_delta_state *out,
+                                lcdc_error **err)
+{
+    const struct lc_delta_metadata *from = &state->metadata;
+    struct lc_delta_metadata *to = &out->metadata;
+    struct lc_delta_pair *pairs = lc_arena_array(arena, from->n_configuration, sizeof(*pairs));
+    *out = *state;
+    if (!pairs || !lc_arena_str(arena, from->id, &to->id) || !lc_arena_str(arena, from->schema, &to->schema))
+        return lc_fail_oom(err);
+    for (size_t i = 0; i < from->n_configuration; i++) {
+        pairs[i].is_null = from->configuration[i].is_null;
+        if (!lc_arena_str(arena, from->configuration[i].key, &pairs[i].key) ||
+            !lc_arena_str(arena, from->configuration[i].value, &pairs[i].value))
+            return lc_fail_oom(err);
+    }
+    to->configuration = pairs;
+    LC_TRY(copy_texts(from->n_partition_columns, from->partition_columns, arena, &to->partition_columns, err));
+    return copy_texts(state->protocol.n_reader_features, state->protocol.reader_features, arena,
+                      &out->protocol.reader_features, err);
+}
+
+lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, const struct lc_delta_state *known, int64_t first,
+                                   int64_t last, struct lc_delta_timeline *out, lcdc_error **err)
 {
     LC_CLEANUP(lc_delta_timeline_done) struct lc_delta_timeline timeline = {0};
-    struct lc_delta_state state = {.version = first};
-    const struct lc_delta_checkpoint *checkpoint = lc_delta_log_checkpoint(log, first);
+    struct lc_delta_state state = {0};
+    const struct lc_delta_checkpoint *checkpoint = known ? NULL : lc_delta_log_checkpoint(log, first);
     bool changed;
-    if (!checkpoint && !lc_delta_log_find(log, 0))
+    if (!known && !checkpoint && !lc_delta_log_find(log, 0))
         return no_state(log, first, err);
+    if (known)
+        state = *known;
+    int64_t next = known ? known->version + 1 : checkpoint ? checkpoint->version + 1 : 0;
+    state.version = first;
+    struct lc_delta_wanted wanted = {.state = true};
+    lc_delta_log_expect(log, last);
     if (checkpoint)
-        LC_TRY(lc_delta_checkpoint_read(log, checkpoint, false, &timeline.arena, take_state, &state, err));
-    for (int64_t v = checkpoint ? checkpoint->version + 1 : 0; v <= first; v++)
+        LC_TRY(lc_delta_checkpoint_read(log, checkpoint, &wanted, &timeline.arena, take_state, &state, err));
+    for (int64_t v = next; v <= first; v++)
         LC_TRY(visit_state(log, v, &timeline.arena, &state, &changed, err));
     if (state.metadata.schema.n == 0 || (state.protocol.reader_version == 0 && state.protocol.n_reader_features == 0))
         return lc_fail(err, LC_R_DELTA_LOG_BAD, "%s has no %s action up to version %" PRId64, log->folder,
@@ -261,23 +300,56 @@ static lcdc_status apply(void *context, const struct lc_delta_action *action, lc
     return LCDC_OK;
 }
 
-lcdc_status lc_delta_snapshot_advance(struct lc_delta_log *log, struct lc_delta_snapshot *snapshot, int64_t version,
-                                      lcdc_error **err)
+/* What is left out takes no memory. */
+static lcdc_status apply_some(struct lc_delta_log *log, struct lc_delta_snapshot *snapshot, int64_t version,
+                              lcdc_error **err)
 {
-    for (; snapshot->version < version; snapshot->version++)
-        LC_TRY(lc_delta_commit_visit(log, snapshot->version + 1, &snapshot->arena, apply, snapshot, err));
+    struct lc_str text, line;
+    LC_TRY(lc_delta_log_commit(log, version, &text, err));
+    while (lc_delta_next_line(&text, &line)) {
+        LC_ARENA struct lc_arena scratch = {0};
+        struct lc_delta_action action;
+        enum lc_delta_action_kind kind = lc_delta_action_peek(line);
+        if (kind != LC_DELTA_ADD && kind != LC_DELTA_REMOVE)
+            continue;
+        lcdc_status status = lc_delta_action_parse(line, &scratch, &action, err);
+        if (status == LCDC_OK && !lc_delta_paths_has(snapshot->only, action.file.path))
+            continue;
+        if (status == LCDC_OK)
+            status = lc_delta_action_parse(line, &snapshot->arena, &action, err);
+        if (status == LCDC_OK)
+            status = apply(snapshot, &action, err);
+        if (status != LCDC_OK) {
+            lc_error_prefix(err, "version %" PRId64, version);
+            return status;
+        }
+    }
     return LCDC_OK;
 }
 
-lcdc_status lc_delta_snapshot_read(struct lc_delta_log *log, int64_t version, struct lc_delta_snapshot *out,
-                                   lcdc_error **err)
+lcdc_status lc_delta_snapshot_advance(struct lc_delta_log *log, struct lc_delta_snapshot *snapshot, int64_t version,
+                                      lcdc_error **err)
 {
-    LC_CLEANUP(lc_delta_snapshot_done) struct lc_delta_snapshot s = {.version = -1};
+    if (version > log->expected_to)
+        lc_delta_log_expect(log, version);
+    for (; snapshot->version < version; snapshot->version++)
+        if (snapshot->only)
+            LC_TRY(apply_some(log, snapshot, snapshot->version + 1, err));
+        else
+            LC_TRY(lc_delta_commit_visit(log, snapshot->version + 1, &snapshot->arena, apply, snapshot, err));
+    return LCDC_OK;
+}
+
+lcdc_status lc_delta_snapshot_read(struct lc_delta_log *log, int64_t version, const struct lc_delta_paths *only,
+                                   struct lc_delta_snapshot *out, lcdc_error **err)
+{
+    LC_CLEANUP(lc_delta_snapshot_done) struct lc_delta_snapshot s = {.version = -1, .only = only};
+    struct lc_delta_wanted wanted = {.files = true, .only = only};
     const struct lc_delta_checkpoint *checkpoint = lc_delta_log_checkpoint(log, version);
     if (version >= 0 && !checkpoint && !lc_delta_log_find(log, 0))
         return no_state(log, version, err);
     if (checkpoint) {
-        LC_TRY(lc_delta_checkpoint_read(log, checkpoint, true, &s.arena, apply, &s, err));
+        LC_TRY(lc_delta_checkpoint_read(log, checkpoint, &wanted, &s.arena, apply, &s, err));
         s.version = checkpoint->version;
     }
     LC_TRY(lc_delta_snapshot_advance(log, &s, version, err));

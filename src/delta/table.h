@@ -24,13 +24,18 @@ struct lc_delta_timeline {
 };
 void lc_delta_timeline_done(struct lc_delta_timeline *timeline);
 
+/** A copy that lives in `arena`. */
+lcdc_status lc_delta_state_copy(const struct lc_delta_state *state, struct lc_arena *arena, struct lc_delta_state *out,
+                                lcdc_error **err);
+
 /**
- * Reads the states that hold from version `first` to `last`. The start comes from the newest checkpoint at or below
- * `first` and the commits after it. LC_R_DELTA_NO_STATE when neither reaches back so far. Every protocol on the way is
+ * Reads the states that hold from version `first` to `last`. The start comes from `known`, a state that holds at a
+ * version of at most `first` (its own) and outlives the timeline, or else (NULL) from the newest checkpoint at or below
+ * `first`, and the commits after it. LC_R_DELTA_NO_STATE when neither reaches back so far. Every protocol on the way is
  * checked.
  */
-lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, int64_t first, int64_t last, struct lc_delta_timeline *out,
-                                   lcdc_error **err);
+lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, const struct lc_delta_state *known, int64_t first,
+                                   int64_t last, struct lc_delta_timeline *out, lcdc_error **err);
 const struct lc_delta_state *lc_delta_timeline_at(const struct lc_delta_timeline *timeline, int64_t version);
 
 /** Time of a commit in milliseconds: in-commit timestamp where `state` has them on, else the file's monotonic time. */
@@ -50,6 +55,7 @@ lcdc_status lc_delta_commit_visit(struct lc_delta_log *log, int64_t version, str
 struct lc_delta_snapshot {
     struct lc_arena arena;
     int64_t version; /* -1: before the first commit, no files */
+    const struct lc_delta_paths *only; /* the others are left out; NULL: none is */
     size_t n, cap, n_live;
     struct lc_delta_entry {
         struct lc_delta_file file;
@@ -59,8 +65,9 @@ struct lc_delta_snapshot {
     size_t n_index;
     size_t *index; /* open addressing on path and vector; SIZE_MAX = free */
 };
-lcdc_status lc_delta_snapshot_read(struct lc_delta_log *log, int64_t version, struct lc_delta_snapshot *out,
-                                   lcdc_error **err);
+/** `only` is borrowed for the life of the snapshot. */
+lcdc_status lc_delta_snapshot_read(struct lc_delta_log *log, int64_t version, const struct lc_delta_paths *only,
+                                   struct lc_delta_snapshot *out, lcdc_error **err);
 /** Replays the commits after the snapshot's version up to `version`. */
 lcdc_status lc_delta_snapshot_advance(struct lc_delta_log *log, struct lc_delta_snapshot *snapshot, int64_t version,
                                       lcdc_error **err);

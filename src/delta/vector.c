@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { UUID_Z85 = 20, MAX_VECTOR = 1 << 30, FRAME = 8 };
+enum { UUID_Z85 = 20, MAX_VECTOR = 1 << 30, FRAME = 8, NEAR = 64 << 10 };
 
 /* Storage type u: an optional folder prefix, then 20 characters of Z85 that are a UUID. */
 static lcdc_status relative_path(const struct lc_delta_vector *vector, struct lc_buf *out, lcdc_error **err)
@@ -64,33 +64,52 @@ static lcdc_status read_inline(const struct lc_delta_vector *vector, struct lc_b
     return lc_bitmap_parse(bytes, (size_t)vector->size, vector->cardinality, out, err);
 }
 
-static lcdc_status check_version(const char *url, struct lc_storage *storage, lcdc_error **err)
+static lcdc_status check_version(char byte, lcdc_error **err)
 {
-    LC_BUF struct lc_buf byte = {.max = 1};
-    LC_TRY(lc_storage_read_range(storage, url, 0, 1, &byte, err));
-    if (byte.p[0] != 1)
-        return lc_fail(err, LC_R_BITMAP_BAD, "the file is of format version %d, version 1 is known",
-                       (unsigned char)byte.p[0]);
-    return LCDC_OK;
+    return byte == 1 ? LCDC_OK
+                     : lc_fail(err, LC_R_BITMAP_BAD, "the file is of format version %d, version 1 is known",
+                               (unsigned char)byte);
+}
+
+/* The vector's bytes with their frame. What lies near the start of the file is read with the file's version, in one
+   request; further back the version costs one of its own. */
+static lcdc_status read_frame(const struct lc_delta_vector *vector, struct lc_file *file, struct lc_buf *out,
+                              const uint8_t **frame, lcdc_error **err)
+{
+    char version;
+    int64_t n = vector->size + FRAME, from = vector->offset < NEAR ? 0 : vector->offset;
+    if (from)
+        LC_TRY(lc_file_read_at(file, 0, 1, &version, err));
+    int64_t size = lc_file_size(file);
+    if (vector->offset > size || n > size - vector->offset)
+        return lc_fail(err, LC_R_IO_FAILED, "the file has %" PRId64 " bytes; %" PRId64 " at %" PRId64 " are asked for",
+                       size, n, vector->offset);
+    n += vector->offset - from;
+    char *at = lc_buf_reserve(out, (size_t)n);
+    LC_TRY_ALLOC(at);
+    LC_TRY(lc_file_read_at(file, from, n, at, err));
+    *frame = (const uint8_t *)at + (vector->offset - from);
+    return check_version(from ? version : at[0], err);
 }
 
 static lcdc_status read_file(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage,
                              struct lc_bitmap **out, lcdc_error **err)
 {
     LC_BUF struct lc_buf bytes;
-    lc_buf_init(&bytes, MAX_VECTOR);
+    LC_CLEANUP(lc_file_closep) struct lc_file *file = NULL;
+    const uint8_t *p;
+    lc_buf_init(&bytes, (size_t)MAX_VECTOR + NEAR);
     if (vector->size > MAX_VECTOR - FRAME)
         return lc_fail(err, LC_R_LIMIT, "the deletion vector is %" PRId64 " bytes long, the limit is %d", vector->size,
                        MAX_VECTOR - FRAME);
-    LC_TRY(check_version(url, storage, err));
-    LC_TRY(lc_storage_read_range(storage, url, vector->offset, vector->size + FRAME, &bytes, err));
-    const uint8_t *p = (const uint8_t *)bytes.p;
+    LC_TRY(lc_storage_open(storage, url, &file, err));
+    LC_TRY(read_frame(vector, file, &bytes, &p, err));
     int64_t size = (int64_t)((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]);
     if (size != vector->size)
         return lc_fail(err, LC_R_BITMAP_BAD,
                        "at offset %" PRId64 " a vector of %" PRId64 " bytes begins, the log says %" PRId64,
                        vector->offset, size, vector->size);
-    return lc_bitmap_parse_framed(p, bytes.n, vector->cardinality, out, err);
+    return lc_bitmap_parse_framed(p, (size_t)(vector->size + FRAME), vector->cardinality, out, err);
 }
 
 lcdc_status lc_delta_vector_read(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage,

@@ -8,9 +8,27 @@
 #include "iceberg/locate.h"
 #include "iceberg/range.h"
 #include "iceberg/rest_catalog.h"
+#include "scan/source_storage.h"
 #include "scan/table_read.h"
 
 /* ---- source ---- */
+
+/* Parsed metadata, for as many reads as find it to be the newest. */
+struct held {
+    int n_users;
+    struct lc_iceberg_place place; /* without its text */
+    struct lc_iceberg_metadata metadata;
+};
+
+static void held_free(struct held *held)
+{
+    if (!held || --held->n_users)
+        return;
+    lc_iceberg_place_done(&held->place);
+    lc_iceberg_metadata_done(&held->metadata);
+    lc_free(held);
+}
+LC_DEFINE_CLEANUP(struct held *, held_free)
 
 struct source {
     struct lc_storage *storage;
@@ -18,6 +36,7 @@ struct source {
     struct lc_path_map path_map;
     struct lc_iceberg_catalog *catalog; /* NULL: the table is named by its place */
     char *table;                        /* its name in the catalog, or its place */
+    struct held *held;                  /* the newest metadata that was read */
 };
 
 static void iceberg_close(void *handle)
@@ -25,6 +44,7 @@ static void iceberg_close(void *handle)
     struct source *source = handle;
     if (!source)
         return;
+    held_free(source->held);
     lc_storage_free(source->storage);
     lc_path_map_done(&source->path_map);
     lc_iceberg_catalog_free(source->catalog);
@@ -51,27 +71,35 @@ static lcdc_status open_place(const lcdc_request *request, struct source *source
     return lc_iceberg_rest_catalog(&options, &source->catalog, err);
 }
 
-static lcdc_status iceberg_open(const lcdc_request *request, void **out, lcdc_error **err)
+static lcdc_status open_source(const lcdc_request *request, struct source **out, lcdc_error **err)
 {
     LC_CLEANUP(source_freep) struct source *source = lc_calloc(1, sizeof(*source));
-    LC_CLEANUP(lc_storage_freep) struct lc_storage *files = NULL;
     LC_TRY_ALLOC(source);
     LC_TRY(open_place(request, source, err));
     for (size_t i = 0; i < request->path_map.n; i++)
         LC_TRY(lc_path_map_add(&source->path_map, request->path_map.items[i], err));
-    LC_TRY(lc_storage_arrow(&files, err));
-    LC_TRY(lc_storage_meter(lc_steal(files), &source->meter, &source->storage, err));
+    LC_TRY(lc_source_storage(request, &source->meter, &source->storage, err));
     *out = lc_steal(source);
     return LCDC_OK;
 }
 
-/* A catalog's answer may bring the metadata along; its location is one of the table's paths, which may have moved. */
-static lcdc_status read_place(struct source *source, struct lc_iceberg_place *out, lcdc_error **err)
+/* What the probe has opened and read is taken over. */
+static lcdc_status iceberg_open(const lcdc_request *request, void **out, lcdc_error **err)
 {
-    if (!source->catalog) {
-        LC_TRY(lc_iceberg_locate(source->storage, source->table, out, err));
-        return lc_iceberg_place_read(source->storage, out, err);
-    }
+    struct source *source = NULL;
+    if (request->shared && request->shared->object && request->shared->release == iceberg_close)
+        source = lc_steal(request->shared->object);
+    else
+        LC_TRY(open_source(request, &source, err));
+    *out = source;
+    return LCDC_OK;
+}
+
+/* A catalog's answer may bring the metadata along; its location is one of the table's paths, which may have moved. */
+static lcdc_status find_place(struct source *source, struct lc_iceberg_place *out, lcdc_error **err)
+{
+    if (!source->catalog)
+        return lc_iceberg_locate(source->storage, source->table, source->held ? &source->held->place : NULL, out, err);
     LC_TRY(source->catalog->ops->locate(source->catalog, source->table, out, err));
     if (out->text.n)
         return LCDC_OK;
@@ -79,31 +107,55 @@ static lcdc_status read_place(struct source *source, struct lc_iceberg_place *ou
     LC_TRY(lc_path_map_apply(&source->path_map, out->location, &moved, err));
     lc_free(out->location);
     out->location = moved;
-    return lc_iceberg_place_read(source->storage, out, err);
+    return LCDC_OK;
 }
 
-static lcdc_status read_metadata(struct source *source, struct lc_iceberg_metadata *out, lcdc_error **err)
+/* A metadata file is written once; that it is the same is told by what a listing says of it. A catalog names each
+   version of it differently. */
+static bool is_held(const struct source *source, const struct lc_iceberg_place *place)
+{
+    const struct lc_iceberg_place *held = source->held ? &source->held->place : NULL;
+    return held && strcmp(held->location, place->location) == 0 &&
+           (source->catalog || (place->size > 0 && place->size == held->size && place->mtime_ms == held->mtime_ms));
+}
+
+static lcdc_status read_metadata(struct source *source, struct held **out, lcdc_error **err)
 {
     LC_CLEANUP(lc_iceberg_place_done) struct lc_iceberg_place place = {0};
-    LC_TRY(read_place(source, &place, err));
-    return lc_iceberg_metadata_parse((struct lc_str){place.text.p, place.text.n}, place.location, out, err);
+    LC_TRY(find_place(source, &place, err));
+    if (!is_held(source, &place)) {
+        LC_CLEANUP(held_freep) struct held *made = lc_calloc(1, sizeof(*made));
+        LC_TRY_ALLOC(made);
+        made->n_users = 1;
+        if (!place.text.n)
+            LC_TRY(lc_iceberg_place_read(source->storage, &place, err));
+        LC_TRY(lc_iceberg_metadata_parse((struct lc_str){place.text.p, place.text.n}, place.location, &made->metadata,
+                                         err));
+        lc_buf_done(&place.text);
+        made->place = place;
+        place = (struct lc_iceberg_place){0};
+        held_free(source->held);
+        source->held = lc_steal(made);
+    }
+    source->held->n_users++;
+    *out = source->held;
+    return LCDC_OK;
 }
 
 static lcdc_status iceberg_probe(const lcdc_request *request, struct lc_arena *arena, struct lc_candidate *out,
                                  lcdc_error **err)
 {
-    void *handle = NULL;
+    LC_CLEANUP(source_freep) struct source *source = NULL;
+    LC_CLEANUP(held_freep) struct held *held = NULL;
     LC_ERROR lcdc_error *problem = NULL;
-    LC_CLEANUP(lc_iceberg_metadata_done) struct lc_iceberg_metadata metadata = {0};
     *out = (struct lc_candidate){.format = "iceberg"};
     if (strncmp(request->table, "sc://", 5) == 0) {
         *out = (struct lc_candidate){.format = "iceberg", .absent = true, .reason = "the location is a Spark server"};
         return LCDC_OK;
     }
-    lcdc_status status = iceberg_open(request, &handle, &problem);
-    LC_CLEANUP(source_freep) struct source *source = handle;
+    lcdc_status status = open_source(request, &source, &problem);
     if (status == LCDC_OK)
-        status = read_metadata(source, &metadata, &problem);
+        status = read_metadata(source, &held, &problem);
     if (status == LCDC_OUT_OF_MEMORY)
         return lc_fail_oom(err);
     out->usable = status == LCDC_OK;
@@ -111,6 +163,10 @@ static lcdc_status iceberg_probe(const lcdc_request *request, struct lc_arena *a
     out->reason = out->usable ? "Iceberg metadata read straight from storage"
                               : lc_arena_strdup(arena, lcdc_error_message(problem));
     LC_TRY_ALLOC(out->reason);
+    if (out->usable && request->shared && !request->shared->object) {
+        request->shared->object = lc_steal(source);
+        request->shared->release = iceberg_close;
+    }
     return LCDC_OK;
 }
 
@@ -119,6 +175,7 @@ static lcdc_status iceberg_probe(const lcdc_request *request, struct lc_arena *a
 struct iceberg_read {
     struct lc_table_read table;
     struct lc_arena arena;
+    struct held *held;
     struct lc_iceberg_table files;
     struct lc_iceberg_range range;
     struct lc_iceberg_planner planner;
@@ -145,7 +202,7 @@ static void read_release(struct lc_table_read *table)
 {
     struct iceberg_read *self = (struct iceberg_read *)table;
     lc_iceberg_planner_done(&self->planner);
-    lc_iceberg_metadata_done(&self->files.metadata);
+    held_free(self->held);
     lc_arena_done(&self->arena);
     lc_free(self);
 }
@@ -153,11 +210,11 @@ static void read_release(struct lc_table_read *table)
 static lcdc_status fill_read(struct iceberg_read *self, struct source *source, const lcdc_request *request,
                              lcdc_error **err)
 {
-    struct lc_iceberg_metadata *metadata = &self->files.metadata;
     struct lc_read *read = &self->table.read;
-    self->files.storage = source->storage;
-    self->files.path_map = &source->path_map;
-    LC_TRY(read_metadata(source, metadata, err));
+    LC_TRY(read_metadata(source, &self->held, err));
+    struct lc_iceberg_metadata *metadata = &self->held->metadata;
+    self->files = (struct lc_iceberg_table){
+        .storage = source->storage, .path_map = &source->path_map, .metadata = metadata};
     LC_TRY(lc_iceberg_range_resolve(metadata, request, &self->arena, &self->range, err));
     LC_TRY(lc_iceberg_schema_get(metadata, lc_iceberg_schema_of(metadata, self->range.end), &read->schema, err));
     LC_TRY(lc_iceberg_planner_init(&self->planner, &self->files, read->schema, request->memory_limit, err));
@@ -199,8 +256,11 @@ static lcdc_status iceberg_tip(void *handle, const char *before, struct lc_buf *
     if (source->catalog) {
         LC_TRY(source->catalog->ops->locate(source->catalog, source->table, &place, err));
     } else {
-        LC_TRY(lc_iceberg_locate(source->storage, source->table, &place, err));
-        LC_TRY(lc_storage_stat(source->storage, place.location, &info, err));
+        const struct lc_iceberg_place *known = source->held ? &source->held->place : NULL;
+        LC_TRY(lc_iceberg_locate(source->storage, source->table, known, &place, err));
+        info = (struct lc_file_info){.size = place.size, .mtime_ms = place.mtime_ms};
+        if (place.size == 0)
+            LC_TRY(lc_storage_stat(source->storage, place.location, &info, err));
     }
     lc_buf_printf(out, "%s/%" PRId64 "/%" PRId64, place.location, info.size, info.mtime_ms);
     LC_TRY_BUF(out);

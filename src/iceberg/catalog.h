@@ -12,6 +12,7 @@
 struct lc_iceberg_place {
     char *location;
     struct lc_buf text;
+    int64_t size, mtime_ms; /* as a listing had them; size 0: none had */
 };
 void lc_iceberg_place_done(struct lc_iceberg_place *place);
 

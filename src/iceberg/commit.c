@@ -11,6 +11,7 @@
 
 #include "iceberg/data_file.h"
 #include "iceberg/range.h"
+#include "iceberg/stayed.h"
 
 /* Reserved columns of row lineage (specification, "Reserved Field IDs"). */
 enum { ROW_ID = 2147483540, LAST_UPDATED = 2147483539 };
@@ -22,7 +23,7 @@ lcdc_status lc_iceberg_planner_init(struct lc_iceberg_planner *planner, struct l
 {
     struct lc_iceberg_delete_context context = {.storage = table->storage,
                                                 .path_map = table->path_map,
-                                                .metadata = &table->metadata,
+                                                .metadata = table->metadata,
                                                 .memory_limit = memory_limit / CACHE_FRACTION};
     *planner = (struct lc_iceberg_planner){.table = table, .schema = schema};
     planner->cache.max = (size_t)memory_limit / CACHE_FRACTION;
@@ -44,8 +45,8 @@ struct builder {
     struct lc_iceberg_planner *planner;
     const struct lc_iceberg_snapshot *snapshot, *before;
     struct lc_commit *commit;
-    struct lc_iceberg_list list_before, list_after;
-    struct lc_iceberg_files files_added, files_removed;
+    struct lc_iceberg_step step;
+    struct lc_iceberg_files stayed; /* files of both sides whose rows may have changed */
     struct set_list added, removed;
     size_t n_whole;   /* files that came or went */
     size_t n_changed; /* row sets of files that stayed */
@@ -54,8 +55,9 @@ struct builder {
 
 static void builder_done(struct builder *b)
 {
-    lc_iceberg_files_done(&b->files_added);
-    lc_iceberg_files_done(&b->files_removed);
+    lc_iceberg_files_done(&b->step.added);
+    lc_iceberg_files_done(&b->step.removed);
+    lc_iceberg_files_done(&b->stayed);
     lc_free(b->added.items);
     lc_free(b->removed.items);
 }
@@ -119,31 +121,31 @@ static lcdc_status changed_rows(struct builder *b, const struct lc_iceberg_file 
     return LCDC_OK;
 }
 
-/* Most files are hit by nothing new; what is found out about one is kept only when it is. */
-static lcdc_status visit_stayed(void *context, const struct lc_iceberg_file *file, lcdc_error **err)
+static lcdc_status add_changed(struct builder *b, const struct lc_iceberg_file *file, lcdc_error **err)
 {
-    struct builder *b = context;
-    struct lc_arena *arena = &b->commit->arena;
-    LC_ARENA struct lc_arena scratch = {0};
-    struct lc_iceberg_file copy, *kept;
     struct lc_row_set sets[2];
     bool any[2] = {false, false};
-    if (lc_iceberg_files_find(&b->files_added, file->path))
-        return LCDC_OK;
-    LC_TRY(lc_iceberg_file_copy(file, false, &scratch, &copy, err));
-    LC_TRY(changed_rows(b, &copy, &scratch, sets, any, err));
+    LC_TRY(changed_rows(b, file, &b->commit->arena, sets, any, err));
     if (!any[LC_ICEBERG_BEFORE] && !any[LC_ICEBERG_AFTER])
         return LCDC_OK;
-    kept = lc_arena_alloc(arena, sizeof(*kept));
-    LC_TRY_ALLOC(kept);
-    LC_TRY(lc_iceberg_file_copy(file, true, arena, kept, err));
-    LC_TRY(changed_rows(b, kept, arena, sets, any, err));
-    b->by_keys = b->by_keys || lc_iceberg_changed_by_keys(b->planner->deletes, kept);
+    b->by_keys = b->by_keys || lc_iceberg_changed_by_keys(b->planner->deletes, file);
     b->n_changed++;
     if (any[LC_ICEBERG_BEFORE])
         LC_TRY(push_set(&b->removed, &sets[LC_ICEBERG_BEFORE], err));
     if (any[LC_ICEBERG_AFTER])
         LC_TRY(push_set(&b->added, &sets[LC_ICEBERG_AFTER], err));
+    return LCDC_OK;
+}
+
+static lcdc_status add_stayed(struct builder *b, lcdc_error **err)
+{
+    struct lc_arena *arena = &b->commit->arena;
+    struct lc_iceberg_file *kept = lc_arena_array(arena, b->stayed.n, sizeof(*kept));
+    LC_TRY_ALLOC(kept);
+    for (size_t i = 0; i < b->stayed.n; i++) {
+        kept[i] = b->stayed.items[i];
+        LC_TRY(add_changed(b, &kept[i], err));
+    }
     return LCDC_OK;
 }
 
@@ -168,7 +170,7 @@ static void set_row_ids(struct builder *b)
                                                  .type = {.kind = LC_TYPE_INT64}};
     struct lc_commit *c = b->commit;
     if (!all_have_ids(c->n_removed, c->removed) || !all_have_ids(c->n_added, c->added)) {
-        if (b->planner->table->metadata.version > 2 && c->n_removed && c->n_added)
+        if (b->planner->table->metadata->version > 2 && c->n_removed && c->n_added)
             c->detail = "files from before the table's upgrade have no row ids";
         return;
     }
@@ -213,37 +215,61 @@ static lcdc_status set_head(const struct lc_iceberg_snapshot *snapshot, struct l
     return LCDC_OK;
 }
 
-/* Reads both manifest lists and tells the deletes which delete files are live on the two sides. */
-static lcdc_status read_sides(struct builder *b, lcdc_error **err)
+static lcdc_status read_lists(struct builder *b, lcdc_error **err)
 {
     struct lc_iceberg_planner *planner = b->planner;
     struct lc_arena *arena = &b->commit->arena;
+    lc_iceberg_manifests_want(planner->table, b->before);
+    lc_iceberg_manifests_want(planner->table, b->snapshot);
+    LC_TRY(lc_iceberg_list_read(planner->table, b->snapshot, arena, &b->step.after, err));
+    LC_TRY(lc_iceberg_list_read(planner->table, b->before, arena, &b->step.before, err));
+    lc_iceberg_cache_trim(&planner->cache, &b->step.before, &b->step.after);
+    return LCDC_OK;
+}
+
+/* The live delete files of a side, as far as they may apply to a file of this commit. */
+static lcdc_status read_deletes(struct builder *b, enum lc_iceberg_side side, size_t *n,
+                                const struct lc_iceberg_file **out, lcdc_error **err)
+{
+    const struct lc_iceberg_list *own = side == LC_ICEBERG_BEFORE ? &b->step.before : &b->step.after;
+    const struct lc_iceberg_list *other = side == LC_ICEBERG_BEFORE ? &b->step.after : &b->step.before;
+    LC_FREE bool *needed = lc_calloc(own->n, sizeof(*needed));
+    LC_TRY_ALLOC(needed);
+    if (b->before) /* were read to find the files that stayed */
+        lc_iceberg_own_deletes(own, other, needed);
+    lc_iceberg_deletes_for(own, &b->step.added, needed);
+    lc_iceberg_deletes_for(own, &b->step.removed, needed);
+    lc_iceberg_deletes_for(own, &b->stayed, needed);
+    return lc_iceberg_deletes_live(b->planner->table, &b->planner->cache, own, needed, &b->commit->arena, n, out, err);
+}
+
+/* Tells the deletes which delete files are live on the two sides. */
+static lcdc_status set_deletes(struct builder *b, lcdc_error **err)
+{
     size_t n_before, n_after;
     const struct lc_iceberg_file *before, *after;
-    LC_TRY(lc_iceberg_list_read(planner->table, b->snapshot, arena, &b->list_after, err));
-    LC_TRY(lc_iceberg_list_read(planner->table, b->before, arena, &b->list_before, err));
-    lc_iceberg_cache_trim(&planner->cache, &b->list_before, &b->list_after);
-    LC_TRY(lc_iceberg_deletes_live(planner->table, &planner->cache, &b->list_before, arena, &n_before, &before, err));
-    LC_TRY(lc_iceberg_deletes_live(planner->table, &planner->cache, &b->list_after, arena, &n_after, &after, err));
-    return lc_iceberg_deletes_set(planner->deletes, n_before, before, n_after, after, err);
+    LC_TRY(read_deletes(b, LC_ICEBERG_BEFORE, &n_before, &before, err));
+    LC_TRY(read_deletes(b, LC_ICEBERG_AFTER, &n_after, &after, err));
+    return lc_iceberg_deletes_set(b->planner->deletes, n_before, before, n_after, after, err);
 }
 
 static lcdc_status find_changes(struct builder *b, lcdc_error **err)
 {
     struct lc_iceberg_planner *planner = b->planner;
     struct lc_arena *arena = &b->commit->arena;
-    bool stands_alone = !b->before && b->snapshot->parent_id >= 0;
-    LC_TRY(read_sides(b, err));
-    if (stands_alone)
-        LC_TRY(lc_iceberg_data_added(planner->table, &b->list_after, b->snapshot->id, arena, &b->files_added, err));
-    else
-        LC_TRY(lc_iceberg_data_difference(planner->table, &b->list_before, &b->list_after, arena, &b->files_added,
-                                          &b->files_removed, err));
-    LC_TRY(add_whole(b, &b->files_removed, LC_ICEBERG_BEFORE, &b->removed, err));
-    LC_TRY(add_whole(b, &b->files_added, LC_ICEBERG_AFTER, &b->added, err));
-    if (stands_alone || lc_iceberg_same_deletes(&b->list_before, &b->list_after))
-        return LCDC_OK;
-    return lc_iceberg_data_visit(planner->table, &planner->cache, &b->list_after, visit_stayed, b, err);
+    struct lc_iceberg_step *step = &b->step;
+    LC_TRY(read_lists(b, err));
+    if (!b->before && b->snapshot->parent_id >= 0) { /* the parent has been expired: it stands alone */
+        LC_TRY(lc_iceberg_data_added(planner->table, &step->after, b->snapshot->id, arena, &step->added, err));
+    } else {
+        LC_TRY(lc_iceberg_data_difference(planner->table, &step->before, &step->after, arena, &step->added,
+                                          &step->removed, err));
+        LC_TRY(lc_iceberg_stayed_find(planner->table, &planner->cache, step, arena, &b->stayed, err));
+    }
+    LC_TRY(set_deletes(b, err));
+    LC_TRY(add_whole(b, &step->removed, LC_ICEBERG_BEFORE, &b->removed, err));
+    LC_TRY(add_whole(b, &step->added, LC_ICEBERG_AFTER, &b->added, err));
+    return add_stayed(b, err);
 }
 
 static lcdc_status plan(struct builder *b, lcdc_error **err)
@@ -280,9 +306,10 @@ lcdc_status lc_iceberg_plan_commit(struct lc_iceberg_planner *planner, const str
 static lcdc_status plan_state(struct builder *b, lcdc_error **err)
 {
     struct lc_commit *c = b->commit;
-    LC_TRY(read_sides(b, err));
-    LC_TRY(lc_iceberg_data_live(b->planner->table, &b->list_after, &c->arena, &b->files_added, err));
-    LC_TRY(add_whole(b, &b->files_added, LC_ICEBERG_AFTER, &b->added, err));
+    LC_TRY(read_lists(b, err));
+    LC_TRY(lc_iceberg_data_live(b->planner->table, &b->step.after, &c->arena, &b->step.added, err));
+    LC_TRY(set_deletes(b, err));
+    LC_TRY(add_whole(b, &b->step.added, LC_ICEBERG_AFTER, &b->added, err));
     c->method = LC_METHOD_APPEND;
     return take_sets(&b->added, &c->arena, &c->n_added, &c->added, err);
 }

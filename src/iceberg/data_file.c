@@ -181,7 +181,7 @@ static lcdc_status partition_constants(struct lc_iceberg_table *table, const str
         const struct lc_field *field = find_leaf(schema, from->source_id);
         if (field)
             LC_TRY(add_constant(source, i, field, constants, arena, out, err));
-        LC_TRY(lc_iceberg_column_find(&table->metadata, from->source_id, &top, &newest, err));
+        LC_TRY(lc_iceberg_column_find(table->metadata, from->source_id, &top, &newest, err));
         if (newest && newest != field && !lc_type_is_nested(newest->type.kind) && newest->type.kind != LC_TYPE_NULL)
             LC_TRY(add_constant(source, i, newest, constants, arena, out, err));
     }
@@ -196,7 +196,7 @@ lcdc_status lc_iceberg_data_file(struct lc_iceberg_table *table, const struct lc
     struct source *source = lc_arena_alloc(arena, sizeof(*source));
     LC_TRY_ALLOC(made && source);
     source->file = file;
-    LC_TRY(lc_iceberg_spec_get(&table->metadata, file->spec_id, &source->spec, err));
+    LC_TRY(lc_iceberg_spec_get(table->metadata, file->spec_id, &source->spec, err));
     *made = (struct lc_data_file){.path = file->path.p,
                                   .size = file->size,
                                   .rows = file->record_count,

@@ -350,6 +350,30 @@ static bool is_vector(const struct lc_iceberg_file *d)
     return d->format == LC_ICEBERG_PUFFIN;
 }
 
+struct lc_str lc_iceberg_delete_target(const struct lc_iceberg_file *file)
+{
+    struct lc_str low, high;
+    if (file->content != LC_ICEBERG_POSITION_DELETES || is_vector(file) || file->referenced_data_file.n)
+        return file->content == LC_ICEBERG_POSITION_DELETES ? file->referenced_data_file : LC_STR("");
+    bool has_bounds = bounds_name(file, file->lower, file->n_lower, &low) &&
+                      bounds_name(file, file->upper, file->n_upper, &high);
+    return has_bounds && lc_str_eq(low, high) ? low : LC_STR("");
+}
+
+bool lc_iceberg_delete_applies(const struct lc_iceberg_file *file, const struct lc_iceberg_spec *spec,
+                               const struct lc_iceberg_file *data)
+{
+    if (file->content == LC_ICEBERG_EQUALITY_DELETES)
+        return data->data_sequence < file->data_sequence &&
+               (lc_iceberg_is_unpartitioned(spec) || lc_iceberg_partition_equal(file, data));
+    if (data->data_sequence > file->data_sequence)
+        return false;
+    if (is_vector(file) || file->referenced_data_file.n)
+        return lc_str_eq(file->referenced_data_file, data->path);
+    struct lc_str target = lc_iceberg_delete_target(file);
+    return lc_iceberg_partition_equal(file, data) && (target.n == 0 || lc_str_eq(target, data->path));
+}
+
 static bool vector_applies(const struct delete_file *d, const struct lc_iceberg_file *data, const char *data_path)
 {
     return is_vector(d->file) && d->referenced && strcmp(d->referenced, data_path) == 0 &&

@@ -51,6 +51,15 @@ lcdc_status lc_iceberg_rows_changed(struct lc_iceberg_deletes *deletes, enum lc_
                                     const struct lc_iceberg_file *data, const struct lc_data_file *file,
                                     struct lc_arena *arena, struct lc_row_set *out, bool *any, lcdc_error **err);
 
+/**
+ * Whether a delete file applies to a data file, as far as the manifests tell; a vector that a side has may still stand
+ * above it. `spec` is the delete file's.
+ */
+bool lc_iceberg_delete_applies(const struct lc_iceberg_file *file, const struct lc_iceberg_spec *spec,
+                               const struct lc_iceberg_file *data);
+/** The one data file that a delete file is about; n 0: it may be about several. */
+struct lc_str lc_iceberg_delete_target(const struct lc_iceberg_file *file);
+
 /** True when rows_changed() for this file depends on equality deletes (the method's name says so). */
 bool lc_iceberg_changed_by_keys(const struct lc_iceberg_deletes *deletes, const struct lc_iceberg_file *data);
 

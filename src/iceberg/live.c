@@ -19,8 +19,8 @@ void lc_iceberg_files_done(struct lc_iceberg_files *files)
     *files = (struct lc_iceberg_files){0};
 }
 
-static lcdc_status push(struct lc_iceberg_files *files, const struct lc_iceberg_file *file, bool with_stats,
-                        struct lc_arena *arena, lcdc_error **err)
+lcdc_status lc_iceberg_files_push(struct lc_iceberg_files *files, const struct lc_iceberg_file *file, bool with_stats,
+                                  struct lc_arena *arena, lcdc_error **err)
 {
     if (files->n == files->cap) {
         size_t cap = files->cap ? files->cap * 2 : 16;
@@ -79,7 +79,8 @@ static lcdc_status collect(void *context, const struct lc_iceberg_file *file, lc
         self->in_both[same - self->other->items] = true;
         return LCDC_OK;
     }
-    return push(self->into, file, self->all_stats || file->status == LC_ICEBERG_ADDED, self->arena, err);
+    return lc_iceberg_files_push(self->into, file, self->all_stats || file->status == LC_ICEBERG_ADDED, self->arena,
+                                 err);
 }
 
 /* Visits the data manifests of one list that the other does not name. */
@@ -87,6 +88,8 @@ static lcdc_status visit_own(struct lc_iceberg_table *table, const struct lc_ice
                              const struct lc_iceberg_list *other, struct collector *collector, lcdc_error **err)
 {
     size_t k = 0;
+    LC_FREE bool *own = lc_calloc(list->n, sizeof(*own));
+    LC_TRY_ALLOC(own);
     for (size_t i = 0; i < list->n; i++) {
         const struct lc_iceberg_manifest *manifest = &list->manifests[i];
         while (k < other->n && strcmp(other->manifests[k].path, manifest->path) < 0)
@@ -95,9 +98,13 @@ static lcdc_status visit_own(struct lc_iceberg_table *table, const struct lc_ice
         if (shared && other->manifests[k].is_deletes != manifest->is_deletes)
             return lc_fail(err, LC_R_ICEBERG_MANIFEST_BAD,
                            "manifest %s holds data in one manifest list and deletes in another", manifest->path);
-        if (!shared && !manifest->is_deletes)
-            LC_TRY(lc_iceberg_manifest_visit(table, manifest, collect, collector, err));
+        own[i] = !shared && !manifest->is_deletes;
     }
+    for (size_t i = 0; i < list->n; i++)
+        if (own[i]) {
+            lc_iceberg_want_ahead(table, list, own, i);
+            LC_TRY(lc_iceberg_manifest_visit(table, &list->manifests[i], collect, collector, err));
+        }
     return sort_files(collector->into, err);
 }
 
@@ -277,17 +284,20 @@ static struct lc_iceberg_cached *cache_find_as(struct lc_iceberg_cache *cache,
 }
 
 lcdc_status lc_iceberg_deletes_live(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
-                                    const struct lc_iceberg_list *list, struct lc_arena *arena, size_t *n_out,
-                                    const struct lc_iceberg_file **out, lcdc_error **err)
+                                    const struct lc_iceberg_list *list, const bool *needed, struct lc_arena *arena,
+                                    size_t *n_out, const struct lc_iceberg_file **out, lcdc_error **err)
 {
     size_t n = 0;
     for (size_t i = 0; i < list->n; i++) {
         const struct lc_iceberg_manifest *manifest = &list->manifests[i];
-        if (!manifest->is_deletes)
+        if (!manifest->is_deletes || (needed && !needed[i]))
             continue;
         struct lc_iceberg_cached *cached = cache_find(cache, manifest->path);
-        if (!cached)
+        if (!cached) {
+            if (needed)
+                lc_iceberg_want_ahead(table, list, needed, i);
             LC_TRY(cache_load(table, cache, manifest, &cached, err));
+        }
         n += cached->files.n;
     }
     struct lc_iceberg_file *files = lc_arena_array(arena, n, sizeof(*files));
@@ -295,9 +305,8 @@ lcdc_status lc_iceberg_deletes_live(struct lc_iceberg_table *table, struct lc_ic
     *n_out = n;
     *out = files;
     for (size_t i = 0; i < list->n; i++) {
-        const struct lc_iceberg_cached *cached = list->manifests[i].is_deletes
-                                                     ? cache_find(cache, list->manifests[i].path)
-                                                     : NULL;
+        bool is_wanted = list->manifests[i].is_deletes && (!needed || needed[i]);
+        const struct lc_iceberg_cached *cached = is_wanted ? cache_find(cache, list->manifests[i].path) : NULL;
         for (size_t k = 0; cached && k < cached->files.n; k++)
             *files++ = cached->files.items[k];
     }
@@ -305,35 +314,59 @@ lcdc_status lc_iceberg_deletes_live(struct lc_iceberg_table *table, struct lc_ic
 }
 
 lcdc_status lc_iceberg_data_visit(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
-                                  const struct lc_iceberg_list *list, lc_iceberg_visit visit, void *context,
+                                  const struct lc_iceberg_manifest *manifest, lc_iceberg_visit visit, void *context,
                                   lcdc_error **err)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        const struct lc_iceberg_manifest *manifest = &list->manifests[i];
-        if (manifest->is_deletes)
-            continue;
-        struct lc_iceberg_cached *cached = cache_find_as(cache, manifest);
-        if (!cached && cache->bytes < cache->max)
-            LC_TRY(cache_load(table, cache, manifest, &cached, err));
-        if (!cached)
-            LC_TRY(lc_iceberg_manifest_visit(table, manifest, visit, context, err));
-        for (size_t k = 0; cached && k < cached->files.n; k++)
-            LC_TRY(visit(context, &cached->files.items[k], err));
-    }
+    struct lc_iceberg_cached *cached = cache_find_as(cache, manifest);
+    if (!cached && cache->bytes < cache->max)
+        LC_TRY(cache_load(table, cache, manifest, &cached, err));
+    if (!cached)
+        return lc_iceberg_manifest_visit(table, manifest, visit, context, err);
+    for (size_t k = 0; k < cached->files.n; k++)
+        LC_TRY(visit(context, &cached->files.items[k], err));
     return LCDC_OK;
 }
 
-bool lc_iceberg_same_deletes(const struct lc_iceberg_list *a, const struct lc_iceberg_list *b)
+/* ---- which manifests are needed ---- */
+
+void lc_iceberg_own_deletes(const struct lc_iceberg_list *list, const struct lc_iceberg_list *other, bool *flags)
 {
-    size_t i = 0, k = 0;
-    for (;;) {
-        while (i < a->n && !a->manifests[i].is_deletes)
-            i++;
-        while (k < b->n && !b->manifests[k].is_deletes)
+    size_t k = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        while (k < other->n && strcmp(other->manifests[k].path, list->manifests[i].path) < 0)
             k++;
-        if (i == a->n || k == b->n)
-            return i == a->n && k == b->n;
-        if (strcmp(a->manifests[i++].path, b->manifests[k++].path) != 0)
-            return false;
+        bool is_shared = k < other->n && strcmp(other->manifests[k].path, list->manifests[i].path) == 0;
+        flags[i] = flags[i] || (list->manifests[i].is_deletes && !is_shared);
     }
+}
+
+/* Deletes hit files that are not younger than they are, of their partition, or of all where the spec divides nothing
+   (specification, "Scan Planning"). */
+static bool may_hit(const struct lc_iceberg_manifest *manifest, const struct lc_iceberg_file *file)
+{
+    return file->data_sequence <= manifest->sequence &&
+           (lc_iceberg_is_unpartitioned(manifest->spec) || lc_iceberg_manifest_may_hold(manifest, file));
+}
+
+void lc_iceberg_deletes_for(const struct lc_iceberg_list *list, const struct lc_iceberg_files *files, bool *flags)
+{
+    int64_t oldest = INT64_MAX;
+    for (size_t i = 0; i < files->n; i++)
+        oldest = files->items[i].data_sequence < oldest ? files->items[i].data_sequence : oldest;
+    for (size_t i = 0; i < list->n; i++)
+        for (size_t k = 0;
+             list->manifests[i].is_deletes && list->manifests[i].sequence >= oldest && !flags[i] && k < files->n; k++)
+            flags[i] = may_hit(&list->manifests[i], &files->items[k]);
+}
+
+void lc_iceberg_want_ahead(const struct lc_iceberg_table *table, const struct lc_iceberg_list *list, const bool *flags,
+                           size_t first)
+{
+    if (!lc_storage_is_remote(table->storage, list->manifests[first].path))
+        return;
+    for (size_t n = 0; first < list->n && n < LC_ICEBERG_MANIFESTS_AHEAD; first++)
+        if (flags[first]) {
+            lc_iceberg_manifest_want(table, &list->manifests[first]);
+            n++;
+        }
 }

@@ -24,6 +24,9 @@ struct lc_iceberg_files {
     struct lc_iceberg_file *items;
 };
 void lc_iceberg_files_done(struct lc_iceberg_files *files);
+/** Appends a copy that lives in `arena`. */
+lcdc_status lc_iceberg_files_push(struct lc_iceberg_files *files, const struct lc_iceberg_file *file, bool with_stats,
+                                  struct lc_arena *arena, lcdc_error **err);
 const struct lc_iceberg_file *lc_iceberg_files_find(const struct lc_iceberg_files *files, struct lc_str path);
 
 /** The data files that only `after` has, and those that only `before` has. Texts live in `arena`. */
@@ -54,16 +57,24 @@ void lc_iceberg_cache_done(struct lc_iceberg_cache *cache);
 void lc_iceberg_cache_trim(struct lc_iceberg_cache *cache, const struct lc_iceberg_list *a,
                            const struct lc_iceberg_list *b);
 
-/** The live delete files of a snapshot: an array in `arena` whose insides live in the cache. */
+/**
+ * The live delete files of a snapshot, of the manifests whose flag in `needed` is set (NULL: of all): an array in
+ * `arena` whose insides live in the cache.
+ */
 lcdc_status lc_iceberg_deletes_live(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
-                                    const struct lc_iceberg_list *list, struct lc_arena *arena, size_t *n_out,
-                                    const struct lc_iceberg_file **out, lcdc_error **err);
-/** Visits every data file of a snapshot. */
+                                    const struct lc_iceberg_list *list, const bool *needed, struct lc_arena *arena,
+                                    size_t *n_out, const struct lc_iceberg_file **out, lcdc_error **err);
+/** Visits every data file of one manifest. */
 lcdc_status lc_iceberg_data_visit(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
-                                  const struct lc_iceberg_list *list, lc_iceberg_visit visit, void *context,
+                                  const struct lc_iceberg_manifest *manifest, lc_iceberg_visit visit, void *context,
                                   lcdc_error **err);
 
-/** True when both lists name the same manifests of deletes. */
-bool lc_iceberg_same_deletes(const struct lc_iceberg_list *a, const struct lc_iceberg_list *b);
+/** Sets the flag of each manifest of deletes in `list` that `other` does not name. */
+void lc_iceberg_own_deletes(const struct lc_iceberg_list *list, const struct lc_iceberg_list *other, bool *flags);
+/** Sets the flag of each manifest of deletes that may hold one that applies to one of the data files. */
+void lc_iceberg_deletes_for(const struct lc_iceberg_list *list, const struct lc_iceberg_files *files, bool *flags);
+/** Fetches the manifests from number `first` on whose flag is set, a few at a time, where the store is remote. */
+void lc_iceberg_want_ahead(const struct lc_iceberg_table *table, const struct lc_iceberg_list *list, const bool *flags,
+                           size_t first);
 
 #endif

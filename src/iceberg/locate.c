@@ -41,12 +41,14 @@ static bool version_of(struct lc_str name, int64_t *out, bool *is_hinted)
 
 struct newest {
     const char *name;
-    const char *rival; /* has the same number, and nothing says which of them counts */
+    const struct lc_file_info *file; /* that has the name */
+    const char *rival;               /* has the same number, and nothing says which of them counts */
     int64_t version;
 };
 
-static void consider(struct newest *newest, const char *name)
+static void consider(struct newest *newest, const struct lc_file_info *file)
 {
+    const char *name = file->name;
     int64_t version;
     bool is_hinted, was_hinted;
     if (!version_of(lc_str_of(name), &version, &is_hinted))
@@ -60,8 +62,9 @@ static void consider(struct newest *newest, const char *name)
         if (!is_hinted || !was_hinted)
             newest->rival = newest->name;
         newest->name = name;
+        newest->file = file;
     } else if (!newest->name || version > newest->version) {
-        *newest = (struct newest){.name = name, .version = version};
+        *newest = (struct newest){.name = name, .file = file, .version = version};
     }
 }
 
@@ -82,24 +85,32 @@ static lcdc_status read_hint(struct lc_storage *storage, const char *folder, int
     return LCDC_OK;
 }
 
+/* The place that was found before is found again, and its file has not been written since. */
+static bool is_known(const struct lc_iceberg_place *known, const struct lc_file_info *file)
+{
+    const char *name = known ? strrchr(known->location, '/') : NULL;
+    return name && strcmp(name + 1, file->name) == 0 && known->size > 0 && known->size == file->size &&
+           known->mtime_ms == file->mtime_ms;
+}
+
 /*
  * Writers replace the hint after they have written the metadata file, so a later file counts all the same; a hint that
  * points past the newest one says that files are gone.
  */
 static lcdc_status choose(struct lc_storage *storage, const char *folder, const struct lc_listing *listing,
-                          const char **out, lcdc_error **err)
+                          const struct lc_iceberg_place *known, const struct lc_file_info **out, lcdc_error **err)
 {
     struct newest newest = {0};
     bool has_hint = false;
     int64_t hint = -1;
     for (size_t i = 0; i < listing->n; i++) {
-        consider(&newest, listing->items[i].name);
+        consider(&newest, &listing->items[i]);
         has_hint = has_hint || strcmp(listing->items[i].name, "version-hint.text") == 0;
     }
-    *out = newest.name;
+    *out = newest.file;
     if (!newest.name)
         return LCDC_OK;
-    if (has_hint)
+    if (has_hint && !is_known(known, newest.file))
         LC_TRY(read_hint(storage, folder, &hint, err));
     if (hint > newest.version)
         return lc_fail(err, LC_R_ICEBERG_METADATA_BAD,
@@ -124,12 +135,12 @@ static lcdc_status no_table(const char *root, lcdc_error **err)
     return lc_fail(err, LC_R_TABLE_MISSING, "%s has no folder metadata with an Iceberg metadata file in it", root);
 }
 
-lcdc_status lc_iceberg_locate(struct lc_storage *storage, const char *root, struct lc_iceberg_place *out,
-                              lcdc_error **err)
+lcdc_status lc_iceberg_locate(struct lc_storage *storage, const char *root, const struct lc_iceberg_place *known,
+                              struct lc_iceberg_place *out, lcdc_error **err)
 {
     LC_CLEANUP(listing_done) struct lc_listing listing = {0};
     LC_ERROR lcdc_error *problem = NULL;
-    const char *name;
+    const struct lc_file_info *file;
     if (is_metadata_name(lc_str_of(root))) {
         out->location = lc_strdup(root);
         LC_TRY_ALLOC(out->location);
@@ -145,11 +156,13 @@ lcdc_status lc_iceberg_locate(struct lc_storage *storage, const char *root, stru
             *err = lc_steal(problem);
         return status;
     }
-    LC_TRY(choose(storage, folder, &listing, &name, err));
-    if (!name)
+    LC_TRY(choose(storage, folder, &listing, known, &file, err));
+    if (!file)
         return no_table(root, err);
-    out->location = lc_location_join(folder, name);
+    out->location = lc_location_join(folder, file->name);
     LC_TRY_ALLOC(out->location);
+    out->size = file->mtime_ms == INT64_MIN ? 0 : file->size;
+    out->mtime_ms = file->mtime_ms;
     return LCDC_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iceberg/data_file.h"
 #include "io/avro.h"
 
 /* ---- values by field id ---- */
@@ -67,6 +68,25 @@ static lcdc_status open_avro(struct lc_iceberg_table *table, const char *path, c
     return lc_avro_open(table->storage, url, out, err);
 }
 
+static void want(const struct lc_iceberg_table *table, const char *path)
+{
+    LC_ARENA struct lc_arena arena = {0};
+    const char *url;
+    if (lc_iceberg_url(table, lc_str_of(path), "manifest", &arena, &url, NULL) == LCDC_OK)
+        lc_storage_want_whole(table->storage, url, -1);
+}
+
+void lc_iceberg_manifest_want(const struct lc_iceberg_table *table, const struct lc_iceberg_manifest *manifest)
+{
+    want(table, manifest->path);
+}
+
+void lc_iceberg_manifests_want(const struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot)
+{
+    if (snapshot && snapshot->manifest_list)
+        want(table, snapshot->manifest_list);
+}
+
 /* ---- manifest lists ---- */
 
 struct manifest_list {
@@ -98,6 +118,60 @@ static lcdc_status add_manifest(struct manifest_list *list, struct lc_str path,
     return LCDC_OK;
 }
 
+/* A list whose summaries are missing, or are not one a field, says nothing of the partitions. */
+static lcdc_status read_summaries(const struct lc_avro_value *record, struct lc_arena *arena,
+                                  struct lc_iceberg_manifest *out, lcdc_error **err)
+{
+    const struct lc_avro_value *list = lc_avro_field(record, 507);
+    if (!list || list->type->kind != LC_AVRO_ARRAY || list->n != out->spec->n)
+        return LCDC_OK;
+    struct lc_iceberg_summary *summaries = lc_arena_array(arena, list->n, sizeof(*summaries));
+    LC_TRY_ALLOC(summaries);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct lc_avro_value *has_null = lc_avro_field(&list->items[i], 509);
+        struct lc_str lower, upper;
+        bool has_lower = lc_avro_field(&list->items[i], 510) && get_text(&list->items[i], 510, &lower);
+        bool has_upper = lc_avro_field(&list->items[i], 511) && get_text(&list->items[i], 511, &upper);
+        summaries[i].may_be_null = !has_null || has_null->type->kind != LC_AVRO_BOOL || has_null->b;
+        summaries[i].has_bounds = has_lower && has_upper;
+        if (!summaries[i].has_bounds)
+            continue;
+        if (!lc_arena_str(arena, lower, &summaries[i].lower) || !lc_arena_str(arena, upper, &summaries[i].upper))
+            return lc_fail_oom(err);
+    }
+    out->n_summaries = list->n;
+    out->summaries = summaries;
+    return LCDC_OK;
+}
+
+/* Types whose values every writer orders alike. */
+static bool has_plain_order(enum lc_type_kind kind)
+{
+    return kind == LC_TYPE_BOOL || kind == LC_TYPE_INT32 || kind == LC_TYPE_INT64 || kind == LC_TYPE_DATE ||
+           kind == LC_TYPE_STRING || kind == LC_TYPE_TIME || kind == LC_TYPE_TIMESTAMP || kind == LC_TYPE_TIMESTAMP_TZ;
+}
+
+static bool summary_excludes(const struct lc_iceberg_summary *summary, const struct lc_value *value)
+{
+    struct lc_value lower, upper;
+    if (value->is_null)
+        return !summary->may_be_null;
+    return summary->has_bounds && has_plain_order(value->type.kind) &&
+           lc_iceberg_bound_decode(summary->lower, value->type, &lower) &&
+           lc_iceberg_bound_decode(summary->upper, value->type, &upper) &&
+           (lc_value_compare(value, &lower) < 0 || lc_value_compare(value, &upper) > 0);
+}
+
+bool lc_iceberg_manifest_may_hold(const struct lc_iceberg_manifest *manifest, const struct lc_iceberg_file *file)
+{
+    if (manifest->spec->id != file->spec_id)
+        return false;
+    for (size_t i = 0; i < manifest->n_summaries && i < file->n_partition; i++)
+        if (summary_excludes(&manifest->summaries[i], &file->partition[i]))
+            return false;
+    return true;
+}
+
 static lcdc_status read_list_entry(struct lc_iceberg_table *table, const struct lc_avro_value *record,
                                    struct manifest_list *list, lcdc_error **err)
 {
@@ -112,7 +186,8 @@ static lcdc_status read_list_entry(struct lc_iceberg_table *table, const struct 
         return lc_fail(err, LC_R_ICEBERG_MANIFEST_BAD,
                        "the entry of manifest %.*s has a number that is negative, unknown or none", LC_STR_ARG(path));
     manifest.is_deletes = content == 1;
-    LC_TRY(lc_iceberg_spec_get(&table->metadata, spec, &manifest.spec, err));
+    LC_TRY(lc_iceberg_spec_get(table->metadata, spec, &manifest.spec, err));
+    LC_TRY(read_summaries(record, list->arena, &manifest, err));
     return add_manifest(list, path, &manifest, err);
 }
 
@@ -148,7 +223,7 @@ static lcdc_status read_inline_list(struct lc_iceberg_table *table, const struct
         if (lc_avro_metadata(avro, "partition-spec-id", &text) && !lc_parse_i64(text, &spec))
             return lc_fail(err, LC_R_ICEBERG_MANIFEST_BAD, "%s: the partition-spec-id of its header is no number",
                            snapshot->manifests[i]);
-        LC_TRY(lc_iceberg_spec_get(&table->metadata, spec, &manifest.spec, err));
+        LC_TRY(lc_iceberg_spec_get(table->metadata, spec, &manifest.spec, err));
         LC_TRY(add_manifest(list, lc_str_of(snapshot->manifests[i]), &manifest, err));
     }
     return LCDC_OK;

@@ -17,14 +17,26 @@
 struct lc_iceberg_table {
     struct lc_storage *storage;
     const struct lc_path_map *path_map;
-    struct lc_iceberg_metadata metadata;
+    struct lc_iceberg_metadata *metadata;
+};
+
+/** As many manifests are fetched at a time, where the store is remote. */
+enum { LC_ICEBERG_MANIFESTS_AHEAD = 16 };
+
+/** What the partition values of a manifest's files lie between, for one field of its spec. */
+struct lc_iceberg_summary {
+    bool may_be_null;
+    bool has_bounds;           /* of the values that are not null; without them nothing is known */
+    struct lc_str lower, upper; /* single-value serialisation */
 };
 
 struct lc_iceberg_manifest {
     const char *path; /* as the list spells it: its identity */
     bool is_deletes;
     const struct lc_iceberg_spec *spec;
-    int64_t sequence;     /* 0 in v1 */
+    size_t n_summaries; /* one a field of the spec, or none */
+    const struct lc_iceberg_summary *summaries;
+    int64_t sequence;     /* of the snapshot that wrote it: no file in it is newer; 0 in v1 */
     int64_t snapshot_id;  /* that added it */
     int64_t first_row_id; /* -1: none */
 };
@@ -33,6 +45,15 @@ struct lc_iceberg_manifest {
 lcdc_status lc_iceberg_manifests_read(struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot,
                                       struct lc_arena *arena, size_t *n_out, struct lc_iceberg_manifest **out,
                                       lcdc_error **err);
+
+/** Fetches a snapshot's manifest list while something else is done, where the store is remote. */
+void lc_iceberg_manifests_want(const struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot);
+
+/** Fetches a manifest while something else is done, where the store is remote. */
+void lc_iceberg_manifest_want(const struct lc_iceberg_table *table, const struct lc_iceberg_manifest *manifest);
+
+/** False when the list proves that no file of this partition is in the manifest. */
+bool lc_iceberg_manifest_may_hold(const struct lc_iceberg_manifest *manifest, const struct lc_iceberg_file *file);
 
 /** Gets each live entry; `file` and all it points to are gone after the call. */
 typedef lcdc_status (*lc_iceberg_visit)(void *context, const struct lc_iceberg_file *file, lcdc_error **err);

@@ -411,6 +411,19 @@ class StorageFile final : public ar::io::RandomAccessFile
         return false;
     }
 
+    bool is_remote(const std::string &path) const
+    {
+        return lc_storage_is_remote(file_->storage, path.c_str());
+    }
+    void want(const std::string &path, const std::vector<struct lc_span> &spans) const
+    {
+        lc_storage_want(file_->storage, path.c_str(), size_, spans.size(), spans.data());
+    }
+    void note(enum lc_note note, int64_t n) const
+    {
+        lc_storage_note(file_->storage, note, n);
+    }
+
     bool take_error(lcdc_error **out, lcdc_status *status)
     {
         std::lock_guard<std::mutex> lock(mutex_);
@@ -2543,11 +2556,6 @@ std::vector<Run> intersection(const std::vector<Run> &a, const std::vector<Run> 
 
 /* ======== scan ======== */
 
-bool is_remote(const std::string &path)
-{
-    return path.find("://") != std::string::npos;
-}
-
 /* An open file: its footer and the schema in it. */
 struct File {
     std::string path;
@@ -2773,7 +2781,7 @@ class Scan
         limit_ = request_.memory_limit > 0 ? request_.memory_limit : kDefaultMemory;
         decode_.reset(new Pool(std::max(limit_ / 2, kMemoryPerLeaf * leaves)));
         output_.reset(new Pool(limit_ / 2));
-        int64_t window = is_remote(file_.path) ? kRemoteWindow : kLocalWindow;
+        int64_t window = file_.source->is_remote(file_.path) ? kRemoteWindow : kLocalWindow;
         window = std::min(window, std::max(kLeastWindow, limit_ / 8 / std::max<int64_t>(leaves, 1)));
         source_ = PageSource{file_.source, file_.metadata, reader_properties(decode_.get()), window, decode_.get()};
     }
@@ -2841,11 +2849,17 @@ class Scan
             first_row_ = next_row_;
             metadata_ = file_.metadata->RowGroup(group_);
             next_row_ += metadata_->num_rows();
-            if (!selection_.any(first_row_, metadata_->num_rows()) || is_excluded())
+            if (!selection_.any(first_row_, metadata_->num_rows()))
                 continue;
+            file_.source->note(LC_NOTE_ROW_GROUPS, 1);
+            if (is_excluded()) {
+                file_.source->note(LC_NOTE_ROW_GROUPS_PRUNED, 1);
+                continue;
+            }
             choose_windows();
             if (!any_wanted(first_row_, metadata_->num_rows()))
                 continue;
+            announce();
             start_batches();
             open_columns();
             is_open_ = true;
@@ -2880,6 +2894,7 @@ class Scan
             PageChoice choice = index ? choose_pages(*range, *node, *index, *metadata_) : PageChoice{};
             if (choice.starts.empty())
                 continue;
+            file_.source->note(LC_NOTE_PAGES_PRUNED, static_cast<int64_t>(choice.starts.size() - choice.wanted.size()));
             windows_ = intersection(windows_, choice.wanted);
             page_starts_[node] = std::move(choice.starts);
         }
@@ -2898,6 +2913,48 @@ class Scan
                 return true;
         }
         return false;
+    }
+
+    /* On a remote store the column chunks of a row group are asked for together, and those of the next one with them. A
+       group of which little is wanted is read where it is wanted. */
+    void announce()
+    {
+        if (!file_.source->is_remote(file_.path))
+            return;
+        for (int group = std::max(group_, announced_ + 1); group <= group_ + 1; group++) {
+            announced_ = group;
+            if (group < file_.metadata->num_row_groups() && is_mostly_wanted(group))
+                file_.source->want(file_.path, chunks_of(group));
+        }
+    }
+
+    bool is_mostly_wanted(int group) const
+    {
+        if (group == group_ + 1)
+            return ranges_.empty() && request_.include == nullptr;
+        int64_t rows = 0;
+        for (const Run &window : windows_)
+            rows += window.n;
+        return rows >= metadata_->num_rows() / 2;
+    }
+
+    std::vector<struct lc_span> chunks_of(int group) const
+    {
+        std::vector<struct lc_span> spans;
+        std::unique_ptr<pq::RowGroupMetaData> metadata = file_.metadata->RowGroup(group);
+        auto add = [&](int column) {
+            std::unique_ptr<pq::ColumnChunkMetaData> chunk = metadata->ColumnChunk(column);
+            int64_t start = chunk->data_page_offset();
+            if (chunk->has_dictionary_page() && chunk->dictionary_page_offset() > 0)
+                start = std::min(start, chunk->dictionary_page_offset());
+            spans.push_back({start, chunk->total_compressed_size()});
+        };
+        for (const Node &node : columns_)
+            if (node.is_flat)
+                add(node.column);
+        for (int column : nested_leaves_)
+            add(column);
+        return spans;
     }
 
     /* Rows so wide that a batch would pass its memory are taken fewer at a time. */
@@ -3045,7 +3102,7 @@ class Scan
 
     /* the row group */
     bool is_open_ = false;
-    int group_ = -1;
+    int group_ = -1, announced_ = -1;
     int64_t first_row_ = 0, next_row_ = 0, cursor_ = 0, group_batch_rows_ = 1;
     std::unique_ptr<pq::RowGroupMetaData> metadata_;
     std::vector<Run> windows_;
@@ -3103,15 +3160,15 @@ struct lc_parquet_scan : Scan {
     using Scan::Scan;
 };
 
-extern "C" lcdc_status lc_parquet_open(struct lc_storage *storage, const char *path, int64_t, struct lc_parquet **out,
-                                       lcdc_error **err)
+extern "C" lcdc_status lc_parquet_open(struct lc_storage *storage, const char *path, int64_t size,
+                                       struct lc_parquet **out, lcdc_error **err)
 {
     std::unique_ptr<struct lc_parquet> made;
     lcdc_status status = guard(err, Where{path}, [&] {
         struct lc_file *file = nullptr;
         made = std::make_unique<struct lc_parquet>();
         made->path = path;
-        reported(lc_storage_open(storage, path, &file, err));
+        reported(lc_storage_open_sized(storage, path, size, &file, err));
         std::unique_ptr<struct lc_file, decltype(&lc_file_close)> held(file, lc_file_close);
         made->source = std::make_shared<StorageFile>(file, made->pool.get());
         (void)held.release();
@@ -3667,6 +3724,26 @@ lcdc_status arrow_open(struct lc_storage *self, const char *path, struct lc_file
     });
 }
 
+/* What a store is told of a file it need not be asked. */
+lcdc_status arrow_open_sized(struct lc_storage *self, const char *path, int64_t size, struct lc_file **out,
+                             lcdc_error **err)
+{
+    return guard(err, where_of(path), [&] {
+        Place place = static_cast<ArrowStorage *>(self)->locate(path, err);
+        auto made = std::make_unique<ArrowFile>();
+        ar::fs::FileInfo info(place.path, ar::fs::FileType::File);
+        info.set_size(size);
+        ar::Result<std::shared_ptr<ar::io::RandomAccessFile>> file = place.system->OpenInputFile(info);
+        if (!file.ok())
+            must_exist(place);
+        made->storage = self;
+        made->path = path;
+        made->file = take(std::move(file));
+        made->size = take(made->file->GetSize());
+        *out = made.release();
+    });
+}
+
 int64_t arrow_size(struct lc_file *file)
 {
     return static_cast<ArrowFile *>(file)->size;
@@ -3701,6 +3778,11 @@ const struct lc_storage_ops arrow_ops = {
     .read_at = arrow_read_at,
     .close = arrow_close,
     .release = arrow_release,
+    .open_sized = arrow_open_sized,
+    .is_remote = nullptr,
+    .want = nullptr,
+    .forget = nullptr,
+    .note = nullptr,
 };
 
 } /* namespace */

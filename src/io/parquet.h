@@ -32,7 +32,10 @@ struct lc_constant {
 
 struct lc_parquet;
 
-/** Opens and reads the footer. `size` is what the table says, -1 = nothing; the storage is believed instead. */
+/**
+ * Opens and reads the footer. `size` is what the table says, -1 = nothing: on a remote store that saves asking for it,
+ * a file of the machine is asked all the same.
+ */
 lcdc_status lc_parquet_open(struct lc_storage *storage, const char *path, int64_t size, struct lc_parquet **out,
                             lcdc_error **err);
 void lc_parquet_close(struct lc_parquet *file);

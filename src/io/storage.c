@@ -55,6 +55,43 @@ lcdc_status lc_storage_open(struct lc_storage *storage, const char *path, struct
     return storage->ops->open(storage, path, out, err);
 }
 
+lcdc_status lc_storage_open_sized(struct lc_storage *storage, const char *path, int64_t size, struct lc_file **out,
+                                  lcdc_error **err)
+{
+    if (size < 0 || !storage->ops->open_sized || !lc_storage_is_remote(storage, path))
+        return lc_storage_open(storage, path, out, err);
+    return storage->ops->open_sized(storage, path, size, out, err);
+}
+
+bool lc_storage_is_remote(struct lc_storage *storage, const char *path)
+{
+    return storage->ops->is_remote ? storage->ops->is_remote(storage, path) : strstr(path, "://") != NULL;
+}
+
+void lc_storage_want(struct lc_storage *storage, const char *path, int64_t size, size_t n, const struct lc_span *spans)
+{
+    if (storage->ops->want)
+        storage->ops->want(storage, path, size, n, spans);
+}
+
+void lc_storage_want_whole(struct lc_storage *storage, const char *path, int64_t size)
+{
+    struct lc_span whole = {.offset = 0, .n = -1};
+    lc_storage_want(storage, path, size, 1, &whole);
+}
+
+void lc_storage_forget(struct lc_storage *storage)
+{
+    if (storage->ops->forget)
+        storage->ops->forget(storage);
+}
+
+void lc_storage_note(struct lc_storage *storage, enum lc_note note, int64_t n)
+{
+    if (storage->ops->note)
+        storage->ops->note(storage, note, n);
+}
+
 int64_t lc_file_size(struct lc_file *file)
 {
     return file->storage->ops->size(file);

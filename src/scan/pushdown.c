@@ -130,30 +130,56 @@ lcdc_status lc_pushdown_ranges(const struct lc_expr *expr, struct lc_arena *aren
     return LCDC_OK;
 }
 
+/* The value of every row of the file in a column, when the file's metadata gives it in place of the file. */
+static const struct lc_value *find_constant(const struct lc_data_file *file, const struct lc_field *field)
+{
+    for (size_t i = 0; i < file->n_constants; i++)
+        if (lc_same_column(file->constants[i].field, field))
+            return file->constants[i].only_if_missing ? NULL : file->constants[i].value;
+    return NULL;
+}
+
+static bool partition_excludes(const struct lc_data_file *file, const struct lc_range *range)
+{
+    const struct lc_value *value = find_constant(file, range->field);
+    if (value) {
+        struct lc_column_stats stats = {.min = value->is_null ? NULL : value,
+                                        .max = value->is_null ? NULL : value,
+                                        .null_count = value->is_null ? 1 : 0,
+                                        .row_count = 1};
+        if (lc_range_excludes(range, &stats))
+            return true;
+    }
+    return file->excludes && file->excludes(file, range);
+}
+
+static bool statistics_exclude(const struct lc_data_file *file, const struct lc_range *range)
+{
+    LC_ARENA struct lc_arena arena = {0};
+    struct lc_column_stats stats = {.null_count = -1, .row_count = file->rows};
+    return !find_constant(file, range->field) && file->stats && file->stats(file, range->field, &arena, &stats) &&
+           lc_range_excludes(range, &stats);
+}
+
+lcdc_status lc_pushdown_prunes(const struct lc_data_file *file, size_t n, const struct lc_range *ranges,
+                               enum lc_pruned_by *out, lcdc_error **err)
+{
+    (void)err;
+    *out = LC_PRUNED_BY_NOTHING;
+    for (size_t i = 0; i < n && *out == LC_PRUNED_BY_NOTHING; i++)
+        if (partition_excludes(file, &ranges[i]))
+            *out = LC_PRUNED_BY_PARTITION;
+    for (size_t i = 0; i < n && *out == LC_PRUNED_BY_NOTHING; i++)
+        if (statistics_exclude(file, &ranges[i]))
+            *out = LC_PRUNED_BY_STATISTICS;
+    return LCDC_OK;
+}
+
 lcdc_status lc_pushdown_excludes(const struct lc_data_file *file, size_t n, const struct lc_range *ranges, bool *out,
                                  lcdc_error **err)
 {
-    LC_ARENA struct lc_arena arena = {0};
-    (void)err;
-    *out = false;
-    for (size_t i = 0; i < n && !*out; i++) {
-        struct lc_column_stats stats = {.null_count = -1, .row_count = file->rows};
-        const struct lc_constant *constant = NULL;
-        for (size_t k = 0; k < file->n_constants && !constant; k++)
-            if (lc_same_column(file->constants[k].field, ranges[i].field))
-                constant = &file->constants[k];
-        if (constant && !constant->only_if_missing) {
-            const struct lc_value *value = constant->value;
-            stats = (struct lc_column_stats){.min = value->is_null ? NULL : value,
-                                             .max = value->is_null ? NULL : value,
-                                             .null_count = value->is_null ? 1 : 0,
-                                             .row_count = 1};
-            *out = lc_range_excludes(&ranges[i], &stats);
-        } else if (file->stats && file->stats(file, ranges[i].field, &arena, &stats)) {
-            *out = lc_range_excludes(&ranges[i], &stats);
-        }
-        if (!*out && file->excludes)
-            *out = file->excludes(file, &ranges[i]);
-    }
+    enum lc_pruned_by by;
+    LC_TRY(lc_pushdown_prunes(file, n, ranges, &by, err));
+    *out = by != LC_PRUNED_BY_NOTHING;
     return LCDC_OK;
 }

@@ -12,7 +12,12 @@
 lcdc_status lc_pushdown_ranges(const struct lc_expr *expr, struct lc_arena *arena, size_t *n_out,
                                const struct lc_range **out, lcdc_error **err);
 
-/** True when partition values and statistics prove that no row of the file satisfies all ranges. */
+/** What proves that a file holds no wanted row. */
+enum lc_pruned_by { LC_PRUNED_BY_NOTHING, LC_PRUNED_BY_PARTITION, LC_PRUNED_BY_STATISTICS, LC_PRUNED_BY_COUNT };
+
+/** Whether partition values, or else statistics, prove that no row of the file satisfies all ranges. */
+lcdc_status lc_pushdown_prunes(const struct lc_data_file *file, size_t n, const struct lc_range *ranges,
+                               enum lc_pruned_by *out, lcdc_error **err);
 lcdc_status lc_pushdown_excludes(const struct lc_data_file *file, size_t n, const struct lc_range *ranges, bool *out,
                                  lcdc_error **err);
 

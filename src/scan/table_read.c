@@ -7,6 +7,9 @@
 #include "scan/pushdown.h"
 #include "scan/run.h"
 
+/* Files are looked for this many commits or files at a time; a Parquet reader reads that much of a file's end. */
+enum { CHECKED_COMMITS = 16, CHECKED_SETS = 1024, FOOTER_BYTES = 64 << 10 };
+
 /* ---- pruning ---- */
 
 /* What a commit is read with: its filter as ranges. Lineage needs both sides whole, so its files are never dropped. */
@@ -28,26 +31,30 @@ static lcdc_status pruning_init(struct pruning *pruning, const struct lc_shape *
     return lc_pushdown_ranges(shape->filter, &pruning->arena, &pruning->n_ranges, &pruning->ranges, err);
 }
 
-static lcdc_status prune_sets(const struct pruning *pruning, size_t *n, struct lc_row_set *sets, int64_t *pruned,
+/* How many row sets were dropped, by what did it. */
+struct pruned {
+    int64_t by[LC_PRUNED_BY_COUNT];
+};
+
+static lcdc_status prune_sets(const struct pruning *pruning, size_t *n, struct lc_row_set *sets, struct pruned *pruned,
                               lcdc_error **err)
 {
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++) {
-        bool excluded = false;
-        LC_TRY(lc_pushdown_excludes(sets[i].file, pruning->n_ranges, pruning->ranges, &excluded, err));
-        if (excluded)
-            ++*pruned;
-        else
+        enum lc_pruned_by by;
+        LC_TRY(lc_pushdown_prunes(sets[i].file, pruning->n_ranges, pruning->ranges, &by, err));
+        pruned->by[by]++;
+        if (by == LC_PRUNED_BY_NOTHING)
             sets[kept++] = sets[i];
     }
     *n = kept;
     return LCDC_OK;
 }
 
-static lcdc_status prune_commit(const struct pruning *pruning, struct lc_commit *commit, int64_t *pruned,
+static lcdc_status prune_commit(const struct pruning *pruning, struct lc_commit *commit, struct pruned *pruned,
                                 lcdc_error **err)
 {
-    *pruned = 0;
+    *pruned = (struct pruned){0};
     if (pruning->n_ranges == 0 || commit->diff == LC_DIFF_LINEAGE)
         return LCDC_OK;
     LC_TRY(prune_sets(pruning, &commit->n_removed, commit->removed, pruned, err));
@@ -91,7 +98,11 @@ static lcdc_status table_plan_next(struct lc_read *read, const struct lc_shape *
     lcdc_plan_commit made = {.snapshot = commit.snapshot,
                              .ts_us = commit.has_ts ? commit.ts_us : INT64_MIN,
                              .method = lc_method_name(commit.method)};
-    LC_TRY(prune_commit(&pruning, &commit, &made.files_pruned, err));
+    struct pruned pruned;
+    LC_TRY(prune_commit(&pruning, &commit, &pruned, err));
+    made.pruned_by_partition = pruned.by[LC_PRUNED_BY_PARTITION];
+    made.pruned_by_statistics = pruned.by[LC_PRUNED_BY_STATISTICS];
+    made.files_pruned = made.pruned_by_partition + made.pruned_by_statistics;
     count_sets(commit.n_removed, commit.removed, &made);
     count_sets(commit.n_added, commit.added, &made);
     count_sets(commit.n_changes, commit.changes, &made);
@@ -132,17 +143,112 @@ static lcdc_status check_sets(struct lc_table_read *self, size_t n, const struct
     return LCDC_OK;
 }
 
-static lcdc_status check_commit(struct lc_table_read *self, const struct pruning *pruning, int64_t index,
-                                int64_t *snapshot, lcdc_error **err)
+/* Some commits whose files are looked for together. */
+struct batch {
+    size_t n, n_sets;
+    struct checked {
+        struct lc_commit commit;
+        bool is_loaded;
+        lcdc_status status;
+        lcdc_error *problem;
+    } items[CHECKED_COMMITS];
+};
+
+static void batch_done(struct batch *batch)
 {
-    LC_COMMIT struct lc_commit commit = {0};
-    int64_t pruned;
-    LC_TRY(load_commit(self, index, &commit, err));
-    *snapshot = commit.snapshot;
-    LC_TRY(prune_commit(pruning, &commit, &pruned, err));
-    LC_TRY(check_sets(self, commit.n_removed, commit.removed, err));
-    LC_TRY(check_sets(self, commit.n_added, commit.added, err));
-    return check_sets(self, commit.n_changes, commit.changes, err);
+    for (size_t i = 0; i < batch->n; i++) {
+        lc_commit_done(&batch->items[i].commit);
+        lcdc_error_free(batch->items[i].problem);
+    }
+    batch->n = batch->n_sets = 0;
+}
+
+/* What tells that a data file is there is read anyway: its footer. */
+static void want_set(struct lc_storage *storage, const struct lc_row_set *set)
+{
+    int64_t size = set->file->size, n = size < FOOTER_BYTES ? size : FOOTER_BYTES;
+    struct lc_span footer = {.offset = size - n, .n = n};
+    lc_storage_want(storage, set->file->url, size, size >= 0, &footer);
+    if (set->needs_url)
+        lc_storage_want(storage, set->needs_url, -1, 0, NULL);
+}
+
+static void want_sets(struct lc_table_read *self, size_t n, const struct lc_row_set *sets)
+{
+    for (size_t i = 0; i < n; i++)
+        want_set(self->context.storage, &sets[i]);
+}
+
+static lcdc_status load_checked(struct lc_table_read *self, const struct pruning *pruning, int64_t index,
+                                struct checked *out, lcdc_error **err)
+{
+    struct lc_commit *commit = &out->commit;
+    struct pruned pruned;
+    LC_TRY(load_commit(self, index, commit, err));
+    out->is_loaded = true;
+    LC_TRY(prune_commit(pruning, commit, &pruned, err));
+    want_sets(self, commit->n_removed, commit->removed);
+    want_sets(self, commit->n_added, commit->added);
+    want_sets(self, commit->n_changes, commit->changes);
+    return LCDC_OK;
+}
+
+static lcdc_status check_commit(struct lc_table_read *self, const struct lc_commit *commit, lcdc_error **err)
+{
+    LC_TRY(check_sets(self, commit->n_removed, commit->removed, err));
+    LC_TRY(check_sets(self, commit->n_added, commit->added, err));
+    return check_sets(self, commit->n_changes, commit->changes, err);
+}
+
+/* Loads commits from number `first` on, as many as fit, and says which files of theirs will be looked for. */
+static void load_batch(struct lc_table_read *self, const struct pruning *pruning, int64_t first, struct batch *out)
+{
+    while (out->n < CHECKED_COMMITS && out->n_sets < CHECKED_SETS && first < self->read.n_commits) {
+        struct checked *item = &out->items[out->n++];
+        *item = (struct checked){0};
+        item->status = load_checked(self, pruning, first++, item, &item->problem);
+        if (item->status != LCDC_OK && item->status != LCDC_NOT_FOUND)
+            return; /* the checks end there */
+        out->n_sets += item->commit.n_removed + item->commit.n_added + item->commit.n_changes;
+    }
+}
+
+/* What the checks have come to. */
+struct check {
+    lcdc_error *found; /* the last commit's that cannot be served */
+    int64_t bad, good_from, last;
+};
+
+static void check_done(struct check *check)
+{
+    lcdc_error_free(check->found);
+}
+
+static lcdc_status check_batch(struct lc_table_read *self, struct batch *batch, struct check *check, lcdc_error **err)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        struct checked *item = &batch->items[i];
+        if (item->status == LCDC_OK)
+            item->status = check_commit(self, &item->commit, &item->problem);
+        check->last = item->is_loaded ? item->commit.snapshot : check->last;
+        if (item->status == LCDC_OK) {
+            check->good_from = check->good_from < 0 ? check->last : check->good_from;
+            continue;
+        }
+        if (item->status != LCDC_NOT_FOUND) {
+            if (err) {
+                lcdc_error_free(*err);
+                *err = lc_steal(item->problem);
+            }
+            return item->status;
+        }
+        check->good_from = -1;
+        if (!check->found) {
+            check->bad = check->last;
+            check->found = lc_steal(item->problem);
+        }
+    }
+    return LCDC_OK;
 }
 
 /*
@@ -152,38 +258,23 @@ static lcdc_status check_commit(struct lc_table_read *self, const struct pruning
 static lcdc_status check_all(struct lc_table_read *self, const struct lc_shape *shape, lcdc_error **err)
 {
     LC_CLEANUP(pruning_done) struct pruning pruning = {0};
-    LC_ERROR lcdc_error *found = NULL;
-    int64_t bad = 0, good_from = -1, last = -1;
+    LC_CLEANUP(check_done) struct check check = {.good_from = -1, .last = -1};
+    LC_CLEANUP(batch_done) struct batch batch = {0};
     LC_TRY(pruning_init(&pruning, shape, err));
-    for (int64_t i = 0; i < self->read.n_commits; i++) {
-        LC_ERROR lcdc_error *problem = NULL;
-        lcdc_status status = check_commit(self, &pruning, i, &last, &problem);
-        if (status == LCDC_OK) {
-            good_from = good_from < 0 ? last : good_from;
-            continue;
-        }
-        if (status != LCDC_NOT_FOUND) {
-            if (err) {
-                lcdc_error_free(*err);
-                *err = lc_steal(problem);
-            }
-            return status;
-        }
-        good_from = -1;
-        if (!found) {
-            bad = last;
-            found = lc_steal(problem);
-        }
+    for (int64_t i = 0; i < self->read.n_commits; i += (int64_t)batch.n) {
+        batch_done(&batch);
+        load_batch(self, &pruning, i, &batch);
+        LC_TRY(check_batch(self, &batch, &check, err));
     }
-    if (!found)
+    if (!check.found)
         return LCDC_OK;
     lcdc_status status = lc_fail(err, LC_R_DATA_FILE_GONE,
                                  "%s %" PRId64 ": %s; it was removed after the commit (vacuum, expiry)", self->unit,
-                                 bad, lcdc_error_message(found));
-    lc_error_detail(err, self->unit, "%" PRId64, bad);
-    if (good_from >= 0) {
-        lc_error_detail(err, "servable_from", "%" PRId64, good_from);
-        lc_error_detail(err, "servable_to", "%" PRId64, last);
+                                 check.bad, lcdc_error_message(check.found));
+    lc_error_detail(err, self->unit, "%" PRId64, check.bad);
+    if (check.good_from >= 0) {
+        lc_error_detail(err, "servable_from", "%" PRId64, check.good_from);
+        lc_error_detail(err, "servable_to", "%" PRId64, check.last);
     }
     return status;
 }
@@ -204,7 +295,7 @@ struct commit_stream {
 
 static lcdc_status start_run(struct commit_stream *self, lcdc_error **err)
 {
-    int64_t pruned;
+    struct pruned pruned;
     LC_TRY(prune_commit(&self->pruning, &self->commit, &pruned, err));
     struct lc_run_spec spec = {.context = &self->table->context,
                                .shape = self->shape,
@@ -336,18 +427,31 @@ static lcdc_status table_snapshot(struct lc_read *read, bool at_end, const struc
 static void table_release(struct lc_read *read)
 {
     struct lc_table_read *self = (struct lc_table_read *)read;
+    if (self->context.storage)
+        lc_storage_forget(self->context.storage);
+    if (self->meter)
+        lc_meter_counts(self->meter, &self->meter->settled);
     self->ops->release(self);
 }
 
 static void table_stats(struct lc_read *read, struct lc_buf *out)
 {
-    const struct lc_meter *meter = ((struct lc_table_read *)read)->meter;
-    if (meter)
-        lc_buf_printf(out,
-                      "\"lists\":%" PRId64 ",\"stats\":%" PRId64 ",\"opens\":%" PRId64 ",\"reads\":%" PRId64
-                      ",\"bytes_read\":%" PRId64,
-                      (int64_t)meter->lists, (int64_t)meter->stats, (int64_t)meter->opens, (int64_t)meter->reads,
-                      (int64_t)meter->bytes);
+    const struct lc_table_read *self = (struct lc_table_read *)read;
+    const struct lc_counts *before = &self->before;
+    struct lc_counts now;
+    if (!self->meter)
+        return;
+    lc_meter_counts(self->meter, &now);
+    lc_buf_printf(out,
+                  "\"requests\":%" PRId64 ",\"lists\":%" PRId64 ",\"stats\":%" PRId64 ",\"opens\":%" PRId64
+                  ",\"reads\":%" PRId64 ",\"bytes_read\":%" PRId64,
+                  now.requests - before->requests, now.lists - before->lists, now.stats - before->stats,
+                  now.opens - before->opens, now.reads - before->reads, now.bytes - before->bytes);
+    static const char *const names[LC_NOTES] = {[LC_NOTE_ROW_GROUPS] = "row_groups",
+                                                [LC_NOTE_ROW_GROUPS_PRUNED] = "row_groups_pruned",
+                                                [LC_NOTE_PAGES_PRUNED] = "pages_pruned"};
+    for (int i = 0; i < LC_NOTES; i++)
+        lc_buf_printf(out, ",\"%s\":%" PRId64, names[i], now.notes[i] - before->notes[i]);
 }
 
 void lc_table_read_init(struct lc_table_read *self)
@@ -358,4 +462,6 @@ void lc_table_read_init(struct lc_table_read *self)
                                            .snapshot = table_snapshot,
                                            .stats = table_stats};
     self->read.ops = &ops;
+    if (self->meter)
+        self->before = self->meter->settled;
 }

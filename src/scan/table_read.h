@@ -28,7 +28,8 @@ struct lc_table_read {
     struct lc_read read;
     const struct lc_table_read_ops *ops;
     struct lc_scan_context context; /* storage and match are the format's to set */
-    const struct lc_meter *meter;   /* counters of the storage; may be NULL */
+    struct lc_meter *meter;         /* counters of the storage; may be NULL */
+    struct lc_counts before;        /* what they were when this read began, or the source was made */
     const char *unit;               /* "version", "snapshot": how messages call a commit */
     int64_t plan_at;                /* next commit of plan_next */
 };

@@ -271,7 +271,7 @@ def test_plan(tables):
     plan = as_json(t.run("plan", "--json"))
     assert list(plan) == ["backend", "format", "table_id", "commits"], f"keys {list(plan)}"
     assert (plan["backend"], plan["format"]) == ("direct", t.kind.format)
-    assert all(list(c) == ["snapshot", "ts_us", "method", "detail", "files", "files_pruned", "rows", "bytes"] for c in plan["commits"])
+    assert all(list(c) == ["snapshot", "ts_us", "method", "detail", "files", "files_pruned", "pruned_by", "rows", "bytes"] for c in plan["commits"])
     assert [c["snapshot"] for c in plan["commits"]] == t.kind.commits(None, "end"), "commits of the plan"
     method = {c["snapshot"]: c["method"] for c in plan["commits"]}
     assert set(method.values()) <= METHODS, f"methods {set(method.values()) - METHODS}"

@@ -968,9 +968,11 @@ static void test_plan(void **state)
     assert_string_equal(lcdc_plan_json(plan),
                         "{\"backend\":\"files\",\"format\":\"fake\",\"table_id\":\"table-1\",\"commits\":["
                         "{\"snapshot\":1,\"ts_us\":1000000,\"method\":\"append\",\"detail\":\"a \\\"quoted\\\" word\","
-                        "\"files\":1,\"files_pruned\":0,\"rows\":-1,\"bytes\":7},"
+                        "\"files\":1,\"files_pruned\":0,\"pruned_by\":{\"partition\":0,\"statistics\":0},"
+                        "\"rows\":-1,\"bytes\":7},"
                         "{\"snapshot\":2,\"ts_us\":null,\"method\":\"none\",\"detail\":\"a \\\"quoted\\\" word\","
-                        "\"files\":1,\"files_pruned\":0,\"rows\":-1,\"bytes\":7}]}");
+                        "\"files\":1,\"files_pruned\":0,\"pruned_by\":{\"partition\":0,\"statistics\":0},"
+                        "\"rows\":-1,\"bytes\":7}]}");
     lcdc_plan_free(plan);
     end(&s);
 }

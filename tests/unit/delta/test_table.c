@@ -88,14 +88,14 @@ static void test_timeline(void **state)
     STORAGE struct lc_storage *storage = changing_log();
     LOG struct lc_delta_log *log = log_open(storage);
     TIMELINE struct lc_delta_timeline all = {0}, middle = {0};
-    assert_int_equal(lc_delta_timeline_read(log, 0, 5, &all, NULL), LCDC_OK);
+    assert_int_equal(lc_delta_timeline_read(log, NULL, 0, 5, &all, NULL), LCDC_OK);
     assert_int_equal(all.n, 4); /* 0, 2, 4, 5 */
     static const char *const ids[] = {"zero", "zero", "two", "two", "two", "five"};
     for (int64_t v = 0; v < 6; v++) {
         expect_id(&all, v, ids[v]);
         assert_int_equal(lc_delta_timeline_at(&all, v)->protocol.reader_version, v < 4 ? 1 : 2);
     }
-    assert_int_equal(lc_delta_timeline_read(log, 3, 4, &middle, NULL), LCDC_OK);
+    assert_int_equal(lc_delta_timeline_read(log, NULL, 3, 4, &middle, NULL), LCDC_OK);
     assert_int_equal(middle.n, 2);
     expect_id(&middle, 3, "two");
 }
@@ -106,7 +106,7 @@ static void expect_refused(struct lc_storage *storage, int64_t first, int64_t la
     LOG struct lc_delta_log *log = log_open(storage);
     TIMELINE struct lc_delta_timeline timeline = {0};
     LC_ERROR lcdc_error *err = NULL;
-    assert_int_not_equal(lc_delta_timeline_read(log, first, last, &timeline, &err), LCDC_OK);
+    assert_int_not_equal(lc_delta_timeline_read(log, NULL, first, last, &timeline, &err), LCDC_OK);
     assert_string_equal(lcdc_error_reason(err), reason);
     if (!strstr(lcdc_error_message(err), word))
         fail_msg("%s has no '%s'", lcdc_error_message(err), word);
@@ -159,7 +159,7 @@ static void test_times(void **state)
     log_commit(storage, 5, LOG_METADATA_OF("t", "")); /* switched off */
     LOG struct lc_delta_log *log = log_open(storage);
     TIMELINE struct lc_delta_timeline timeline = {0};
-    assert_int_equal(lc_delta_timeline_read(log, 0, 5, &timeline, NULL), LCDC_OK);
+    assert_int_equal(lc_delta_timeline_read(log, NULL, 0, 5, &timeline, NULL), LCDC_OK);
     static const int64_t times[] = {0, 1, 5000, 6000, -1, 5};
     for (int64_t v = 0; v < 6; v++)
         if (times[v] >= 0)
@@ -198,7 +198,7 @@ static void expect_live(struct lc_storage *storage, int64_t version, const char 
     LC_ERROR lcdc_error *err = NULL;
     char live[100] = "";
     size_t n = 0;
-    if (lc_delta_snapshot_read(log, version, &snapshot, &err) != LCDC_OK)
+    if (lc_delta_snapshot_read(log, version, NULL, &snapshot, &err) != LCDC_OK)
         fail_msg("%s", lcdc_error_message(err));
     for (char path[2] = "a"; path[0] <= 'z'; path[0]++) {
         struct lc_delta_file like = {.path = {path, 1}};
@@ -230,7 +230,7 @@ static void test_vectors_are_part_of_the_key(void **state)
                                "\"pathOrInlineDv\":\"xyz\",\"sizeInBytes\":1,\"cardinality\":1}}}\n");
     LOG struct lc_delta_log *log = log_open(storage);
     SNAPSHOT struct lc_delta_snapshot snapshot = {0};
-    assert_int_equal(lc_delta_snapshot_read(log, 3, &snapshot, NULL), LCDC_OK);
+    assert_int_equal(lc_delta_snapshot_read(log, 3, NULL, &snapshot, NULL), LCDC_OK);
     struct lc_delta_file plain = {.path = LC_STR("a")};
     struct lc_delta_file with = {.path = LC_STR("a"), .vector = {.storage = 'i', .path_or_inline = LC_STR("xyz")}};
     assert_null(lc_delta_snapshot_find(&snapshot, &plain));
@@ -256,7 +256,7 @@ static void test_many_files(void **state)
     log_commit(storage, 1, removes.p);
     LOG struct lc_delta_log *log = log_open(storage);
     SNAPSHOT struct lc_delta_snapshot snapshot = {0};
-    assert_int_equal(lc_delta_snapshot_read(log, 1, &snapshot, NULL), LCDC_OK);
+    assert_int_equal(lc_delta_snapshot_read(log, 1, NULL, &snapshot, NULL), LCDC_OK);
     assert_int_equal(snapshot.n_live, FILES - (FILES + 2) / 3);
     for (int i = 0; i < FILES; i++) {
         char path[20];
@@ -281,7 +281,7 @@ static void expect_from_checkpoint(struct lc_storage *storage)
     LOG struct lc_delta_log *log = log_open(storage);
     TIMELINE struct lc_delta_timeline timeline = {0};
     LC_ERROR lcdc_error *err = NULL;
-    if (lc_delta_timeline_read(log, 3, 4, &timeline, &err) != LCDC_OK)
+    if (lc_delta_timeline_read(log, NULL, 3, 4, &timeline, &err) != LCDC_OK)
         fail_msg("%s", lcdc_error_message(err));
     expect_id(&timeline, 4, "from-checkpoint");
     expect_live(storage, 3, "ab");
@@ -337,7 +337,8 @@ static void test_checkpoint_sidecars(void **state)
     log_remove(storage, "_sidecars/two.parquet");
     LOG struct lc_delta_log *log = log_open(storage);
     SNAPSHOT struct lc_delta_snapshot snapshot = {0};
-    assert_int_equal(lc_delta_snapshot_read(log, 4, &snapshot, NULL), LCDC_NOT_FOUND); /* not fewer files in silence */
+    /* not fewer files in silence */
+    assert_int_equal(lc_delta_snapshot_read(log, 4, NULL, &snapshot, NULL), LCDC_NOT_FOUND);
 }
 
 static void test_damaged_checkpoint(void **state)
@@ -357,8 +358,8 @@ static lcdc_status run(void *context, lcdc_error **err)
     TIMELINE struct lc_delta_timeline timeline = {0};
     SNAPSHOT struct lc_delta_snapshot snapshot = {0};
     LC_TRY(lc_delta_log_open(context, "/t", &log, err));
-    LC_TRY(lc_delta_timeline_read(log, 0, 5, &timeline, err));
-    return lc_delta_snapshot_read(log, 5, &snapshot, err);
+    LC_TRY(lc_delta_timeline_read(log, NULL, 0, 5, &timeline, err));
+    return lc_delta_snapshot_read(log, 5, NULL, &snapshot, err);
 }
 
 static void test_memory_runs_out(void **state)

@@ -152,6 +152,7 @@ static const char metadata[] =
 struct world {
     struct lc_storage *storage;
     struct lc_iceberg_table table;
+    struct lc_iceberg_metadata metadata;
 };
 
 static int set_up(void **state)
@@ -159,7 +160,8 @@ static int set_up(void **state)
     struct world *w = lc_calloc(1, sizeof(*w));
     assert_int_equal(lc_memory_storage(&w->storage, NULL), LCDC_OK);
     w->table.storage = w->storage;
-    assert_int_equal(lc_iceberg_metadata_parse(LC_STR(metadata), "m", &w->table.metadata, NULL), LCDC_OK);
+    w->table.metadata = &w->metadata;
+    assert_int_equal(lc_iceberg_metadata_parse(LC_STR(metadata), "m", &w->metadata, NULL), LCDC_OK);
     *state = w;
     return 0;
 }
@@ -167,7 +169,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *w = *state;
-    lc_iceberg_metadata_done(&w->table.metadata);
+    lc_iceberg_metadata_done(&w->metadata);
     lc_storage_free(w->storage);
     lc_free(w);
     return 0;
@@ -195,7 +197,7 @@ static lcdc_status note(void *context, const struct lc_iceberg_file *file, lcdc_
 static lcdc_status read_snapshot(struct world *w, int64_t id, struct seen *out, lcdc_error **err)
 {
     struct lc_iceberg_list list;
-    LC_TRY(lc_iceberg_list_read(&w->table, lc_iceberg_snapshot_find(&w->table.metadata, id), &out->arena, &list, err));
+    LC_TRY(lc_iceberg_list_read(&w->table, lc_iceberg_snapshot_find(&w->metadata, id), &out->arena, &list, err));
     for (size_t i = 0; i < list.n; i++)
         LC_TRY(lc_iceberg_manifest_visit(&w->table, &list.manifests[i], note, out, err));
     return LCDC_OK;
@@ -330,7 +332,7 @@ static lcdc_status difference(struct world *w, struct lc_iceberg_files *added, s
                               struct lc_arena *arena, lcdc_error **err)
 {
     struct lc_iceberg_list before, after;
-    const struct lc_iceberg_metadata *m = &w->table.metadata;
+    const struct lc_iceberg_metadata *m = &w->metadata;
     LC_TRY(lc_iceberg_list_read(&w->table, lc_iceberg_snapshot_find(m, 7), arena, &before, err));
     LC_TRY(lc_iceberg_list_read(&w->table, lc_iceberg_snapshot_find(m, 8), arena, &after, err));
     return lc_iceberg_data_difference(&w->table, &before, &after, arena, added, removed, err);
@@ -434,7 +436,7 @@ static void formats_that_are_not_read(void **state)
                                 .first_row_id = 9,
                                 .data_sequence = 5};
     LC_ERROR lcdc_error *err = NULL;
-    assert_int_equal(lc_iceberg_schema_get(&w->table.metadata, 0, &schema, NULL), LCDC_OK);
+    assert_int_equal(lc_iceberg_schema_get(&w->metadata, 0, &schema, NULL), LCDC_OK);
     assert_int_equal(lc_iceberg_data_file(&w->table, schema, &f, &arena, &out, &err), LCDC_UNSUPPORTED);
     assert_non_null(strstr(lcdc_error_message(err), "/x/a.orc"));
     assert_non_null(strstr(lcdc_error_message(err), "orc"));
