@@ -38,6 +38,7 @@ struct lc_shape {
     int64_t memory_limit;
     int64_t threads; /* that decode files; 0 = as the backend thinks right */
     const _Atomic int *cancelled; /* non-zero: stop with LC_R_CANCELLED; looked at for every file and batch */
+    const _Atomic int *asked;     /* the same of the call that opens the read; NULL once it is open */
 };
 
 /** A resolved range over a table. The first member of a backend's own object. */

@@ -39,7 +39,9 @@ static lcdc_status start(void *context, lcdc_error **err)
     close_reading(feed);
     LC_TRY(lc_reading_open(feed->source, feed->request, true, &feed->reading, err));
     feed->reading->shape.cancelled = &feed->cancelled;
+    feed->reading->shape.asked = feed->source->shared.cancelled;
     LC_TRY(lc_reading_start(feed->reading, &feed->stream, err));
+    feed->reading->shape.asked = NULL;
     if (!lc_source_backend(feed->source)->may_fall_back)
         return LCDC_OK;
     bool more = false;

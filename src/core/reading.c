@@ -42,7 +42,9 @@ static lcdc_status open_read(struct lc_reading *self, lcdc_source *source, lcdc_
         apply_cursor(self->request, &cursor);
     }
     LC_ERROR lcdc_error *problem = NULL;
+    self->request->asked = source->shared.cancelled;
     lcdc_status status = backend->read_open(source->handle, self->request, &self->read, &problem);
+    self->request->asked = NULL;
     if (status != LCDC_OK) {
         if (with_cursor)
             LC_TRY(explain_failed_cursor(source, original, &cursor, err));

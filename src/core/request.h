@@ -48,6 +48,7 @@ struct lcdc_request {
     int64_t batch_rows, memory_limit, timeout, threads, storage_latency;
     _Atomic int cancelled;    /* by lcdc_request_cancel(); a copy begins anew */
     struct lc_shared *shared; /* in the request that a source keeps; NULL in any other */
+    const _Atomic int *asked; /* in the request of a read that is being opened: of the caller's; NULL in any other */
 };
 
 /** A deep copy, for objects that outlive the caller's request. */

@@ -210,10 +210,11 @@ static lcdc_status find_whole_snapshot(struct delta_read *self, const struct sou
                    "no version up to %" PRId64 " has all its files left, a snapshot cannot be read", self->range.to);
 }
 
-static lcdc_status fill_read(struct delta_read *self, struct source *source, const lcdc_request *request,
-                             lcdc_error **err)
+static lcdc_status resolve(struct delta_read *self, struct source *source, const lcdc_request *request,
+                           lcdc_error **err)
 {
     LC_TRY(source_log(source, &self->log, err));
+    self->log->asked = request->asked;
     LC_TRY(lc_delta_range_resolve(self->log, request, &self->range, err));
     struct lc_delta_range *range = &self->range;
     bool empty = range->to < range->from;
@@ -244,6 +245,15 @@ static lcdc_status fill_read(struct delta_read *self, struct source *source, con
     read->empty = read->n_commits == 0;
     read->last_commit = read->empty ? range->from - 1 : range->to;
     return LCDC_OK;
+}
+
+static lcdc_status fill_read(struct delta_read *self, struct source *source, const lcdc_request *request,
+                             lcdc_error **err)
+{
+    lcdc_status status = resolve(self, source, request, err);
+    if (self->log)
+        self->log->asked = NULL; /* the source keeps the log */
+    return status;
 }
 
 static lcdc_status delta_read_open(void *handle, const lcdc_request *request, struct lc_read **out, lcdc_error **err)

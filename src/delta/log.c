@@ -433,6 +433,8 @@ lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struc
         *out = (struct lc_str){hit->text, hit->n};
         return LCDC_OK;
     }
+    if (log->asked && *log->asked)
+        return lc_fail(err, LC_R_CANCELLED, "the read was cancelled while its commits were looked through");
     if (!lc_delta_log_find(log, version))
         return missing_commit(log, version, err);
     LC_FREE char *path = commit_path(log, version);

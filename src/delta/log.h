@@ -47,6 +47,7 @@ struct lc_delta_log {
     size_t cap_cached, cached_bytes;
     int64_t expected_to, wanted_to; /* see lc_delta_log_expect() */
     struct lc_buf scratch;
+    const _Atomic int *asked; /* non-zero: the next commit is not read any more; NULL: nobody asks */
 };
 
 /** LC_R_TABLE_MISSING when there is no log with at least one commit or checkpoint. */

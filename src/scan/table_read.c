@@ -262,6 +262,8 @@ static lcdc_status check_all(struct lc_table_read *self, const struct lc_shape *
     LC_CLEANUP(batch_done) struct batch batch = {0};
     LC_TRY(pruning_init(&pruning, shape, err));
     for (int64_t i = 0; i < self->read.n_commits; i += (int64_t)batch.n) {
+        if (shape->asked && *shape->asked)
+            return lc_fail(err, LC_R_CANCELLED, "the read was cancelled while it was opened");
         batch_done(&batch);
         load_batch(self, &pruning, i, &batch);
         LC_TRY(check_batch(self, &batch, &check, err));

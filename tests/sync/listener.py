@@ -365,6 +365,22 @@ def test_runs_until_it_is_told_to_stop(d):
     in_step(s, "t", t)
 
 
+def test_stops_while_a_long_history_is_opened(d):
+    """A read that looks through thousands of commits before its first row is left at once."""
+    t = table(d + "/t")
+    append(t, 1)
+    line = open(t.log_path(1)).read()
+    for version in range(2, 12000):
+        with open(t.log_path(version), "w") as f:
+            f.write(line)
+    s = Sync(d, {"t": {"start": "oldest"}})
+    with s.start() as run:
+        run.until(lambda: run.events("started"), "the start")
+        time.sleep(0.5)
+        seconds, code = run.stop()
+        assert code == 0 and seconds < 1 and not s.lines("t"), (code, seconds, len(s.lines("t")))
+
+
 def test_one_table_that_fails_does_not_hold_up_another(d):
     t = table(d + "/t")
     append(t, 1)
