@@ -2,7 +2,7 @@
 /*
  * micro.h - what the micro-benchmarks share: a stopwatch and a batch of rows like those of workload A.
  *
- * Each file times one hot loop by itself, warm and on one thread, in nanoseconds a row. The numbers say where time goes
+ * Each file times one hot loop by itself, warm, in nanoseconds of processor time a row. The numbers say where time goes
  * and whether a change to a loop helped; what a whole read takes is bench/run.py's to say.
  */
 #ifndef BENCH_MICRO_H

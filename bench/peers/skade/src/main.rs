@@ -4,7 +4,8 @@
 //!
 //!     skade-reader METADATA_FILE
 //!
-//! The first answer also sums `amount` by kind of change; the later ones count rows and nothing else.
+//! The first answer also sums `amount` by kind of change, outside the time it gives and unless BENCH_SUMS is 0; the later
+//! ones count rows and nothing else.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -60,7 +61,7 @@ fn json_text(text: &str) -> String {
 #[tokio::main]
 async fn main() {
     let metadata = std::env::args().nth(1).unwrap_or_default();
-    let mut sums = true;
+    let mut sums = std::env::var("BENCH_SUMS").as_deref() != Ok("0");
     for _ in std::io::stdin().lock().lines() {
         match read(&metadata, sums).await {
             Ok((seconds, groups, rows)) => {
