@@ -3,8 +3,8 @@
  * cmd_follow.c - `lakecdc follow`: a table's changes on standard output as they come.
  *
  * One read a look, each with the cursor of the one before. A commit goes out whole: its rows are held back (up to what
- * an output holds) until its end, then the cursor moves. So what a failed read had begun is not printed twice, unless it
- * was too large to hold.
+ * an output holds) until its end, then the cursor moves. So what a failed read had begun is not printed twice, unless
+ * it was too large to hold.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -78,12 +78,12 @@ static const struct lc_cli_command commands[] = {
         .operand = "TABLE",
         .summary = "print change rows as they come",
         .about =
-            "Goes on printing what changes in TABLE until SIGINT or SIGTERM, each commit as soon as it is there; after a "
-            "signal the exit status is 0. Without --from, --cursor or --bootstrap it begins with the next commit. With "
-            "--cursor-file it goes on where it was: the cursor is written once the rows of a commit are out, so a crash "
-            "repeats at most the commit it came in. What may pass (a server that is down, storage that does not answer) "
-            "is tried again after a growing while; lost history, a rollback or another table under the same name end it "
-            "with the reason.",
+            "Goes on printing what changes in TABLE until SIGINT or SIGTERM, each commit as soon as it is there; after "
+            "a signal the exit status is 0. Without --from, --cursor or --bootstrap it begins with the next commit. "
+            "With --cursor-file it goes on where it was: the cursor is written once the rows of a commit are out, so a "
+            "crash repeats at most the commit it came in. What may pass (a server that is down, storage that does not "
+            "answer) is tried again after a growing while; lost history, a rollback or another table under the same "
+            "name end it with the reason.",
         .examples = {{"lakecdc follow ./orders", "what changes from now on"},
                      {"lakecdc follow ./orders --bootstrap --cursor-file at --format jsonl >> feed.jsonl",
                       "the rows there are, then every change, resumable"},

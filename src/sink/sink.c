@@ -7,6 +7,7 @@
 const struct lc_sink_ops *const lc_sinks[] = {
     &lc_sink_arrow,
     &lc_sink_jsonl,
+    &lc_sink_kafka,
     &lc_sink_parquet,
     &lc_sink_postgresql,
     &lc_sink_sqlite,

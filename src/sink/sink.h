@@ -87,7 +87,8 @@ struct lc_sink_ops {
     void (*close)(struct lc_sink *sink);
 };
 
-extern const struct lc_sink_ops lc_sink_arrow, lc_sink_jsonl, lc_sink_parquet, lc_sink_postgresql, lc_sink_sqlite;
+extern const struct lc_sink_ops lc_sink_arrow, lc_sink_jsonl, lc_sink_kafka, lc_sink_parquet, lc_sink_postgresql,
+    lc_sink_sqlite;
 
 /** Every sink; NULL at the end. Defined in sink.c. */
 extern const struct lc_sink_ops *const lc_sinks[];
