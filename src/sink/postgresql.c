@@ -36,30 +36,30 @@ static const struct lc_sink_option options[] = {
 
 /* ---- opening ---- */
 
-static lcdc_status is_there(struct postgresql_sink *sink,
-                            void (*put_name)(struct lc_buf *, const struct lc_db_target *), bool *out, lcdc_error **err)
+/* By a query, because name lookups keep for a while that a table was not there. */
+static lcdc_status is_there(struct postgresql_sink *sink, const char *table, bool *out, lcdc_error **err)
 {
     struct pg_result *result LC_PG_RESULT = NULL;
-    struct lc_buf sql LC_BUF, name LC_BUF;
+    struct lc_buf sql LC_BUF;
     lc_buf_init(&sql, LC_BUF_MAX);
-    lc_buf_init(&name, LC_BUF_MAX);
-    put_name(&name, &sink->target);
-    LC_TRY_BUF(&name);
-    lc_buf_text(&sql, "SELECT pg_catalog.to_regclass(");
-    lc_db_text(&sql, (struct lc_str){name.p, name.n});
-    lc_buf_text(&sql, ")");
+    lc_buf_text(&sql, "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+                      "WHERE n.nspname = ");
+    lc_db_text(&sql, lc_str_of(sink->target.schema));
+    lc_buf_text(&sql, " AND c.relname = ");
+    lc_db_text(&sql, lc_str_of(table));
     LC_TRY(lc_pg_run(&sink->pg, &sql, &result, err));
-    *out = lc_pg_rows(result) == 1 && lc_pg_value(result, 0, 0);
+    *out = lc_pg_rows(result) > 0;
     return LCDC_OK;
 }
 
-/* A number that stands for the target among the server's advisory locks. */
-static void put_lock(struct lc_buf *sql, const struct lc_db_target *target)
+/* A number that stands for a table among the server's advisory locks. */
+static void put_lock(struct lc_buf *sql, const struct lc_db_target *target,
+                     void (*put_name)(struct lc_buf *, const struct lc_db_target *))
 {
     struct lc_buf name LC_BUF;
     lc_buf_init(&name, LC_BUF_MAX);
     lc_buf_text(&name, "lakecdc ");
-    lc_db_target_name(&name, target);
+    put_name(&name, target);
     sql->failed |= name.failed;
     lc_buf_text(sql, "pg_catalog.hashtextextended(");
     lc_db_text(sql, (struct lc_str){name.p, name.failed ? 0 : name.n});
@@ -73,7 +73,7 @@ static lcdc_status fail_locked(struct postgresql_sink *sink, lcdc_error **err)
     lc_buf_init(&sql, LC_BUF_MAX);
     lc_buf_text(&sql, "SELECT a.pid, a.application_name, a.client_addr FROM pg_catalog.pg_locks l JOIN "
                       "pg_catalog.pg_stat_activity a ON a.pid = l.pid, (SELECT ");
-    put_lock(&sql, &sink->target);
+    put_lock(&sql, &sink->target, lc_db_target_name);
     lc_buf_text(&sql, " AS key) k WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND "
                       "l.classid::bigint = (k.key >> 32 & 4294967295) AND l.objid::bigint = (k.key & 4294967295)");
     LC_TRY(lc_pg_run(&sink->pg, &sql, &result, err));
@@ -98,7 +98,7 @@ static lcdc_status lock_target(struct postgresql_sink *sink, lcdc_error **err)
     LC_TRY_BUF(&writer);
     lc_db_text(&sql, (struct lc_str){writer.p, writer.n > 63 ? 63 : writer.n});
     lc_buf_text(&sql, "; SET lock_timeout = '3s'; SELECT pg_catalog.pg_advisory_lock(");
-    put_lock(&sql, &sink->target);
+    put_lock(&sql, &sink->target, lc_db_target_name);
     lc_buf_text(&sql, "); SET lock_timeout = '10s'");
     lcdc_status status = lc_pg_run(&sink->pg, &sql, NULL, &refused);
     const char *reason = lcdc_error_reason(refused);
@@ -163,20 +163,36 @@ static lcdc_status fit_target(struct postgresql_sink *sink, const struct lc_db_s
     return LCDC_OK;
 }
 
+/* Sinks that come at the same time create it once: the lock ends with the transaction. */
+static lcdc_status make_cursor_table(struct postgresql_sink *sink, lcdc_error **err)
+{
+    struct lc_buf sql LC_BUF;
+    bool found = false;
+    lc_buf_init(&sql, LC_BUF_MAX);
+    LC_TRY(is_there(sink, LC_DB_CURSOR, &found, err));
+    if (found)
+        return LCDC_OK;
+    lc_buf_text(&sql, "SELECT pg_catalog.pg_advisory_xact_lock(");
+    put_lock(&sql, &sink->target, lc_db_cursor_name);
+    lc_buf_text(&sql, ")");
+    LC_TRY(lc_pg_run(&sink->pg, &sql, NULL, err));
+    LC_TRY(is_there(sink, LC_DB_CURSOR, &found, err));
+    if (found)
+        return LCDC_OK;
+    lc_db_create_cursor(&sql, &sink->target);
+    return lc_pg_run(&sink->pg, &sql, NULL, err);
+}
+
 /* Within a transaction: the target and its row of lakecdc_cursor are there and fit afterwards. */
 static lcdc_status settle(struct postgresql_sink *sink, struct lc_db_state *state, lcdc_error **err)
 {
     struct lc_buf sql LC_BUF;
     bool found = false;
     lc_buf_init(&sql, LC_BUF_MAX);
-    LC_TRY(is_there(sink, lc_db_cursor_name, &found, err));
-    if (!found) {
-        lc_db_create_cursor(&sql, &sink->target);
-        LC_TRY(lc_pg_run(&sink->pg, &sql, NULL, err));
-    }
+    LC_TRY(make_cursor_table(sink, err));
     LC_TRY(read_state(sink, state, err));
     LC_TRY(lc_db_check_state(&sink->target, state, err));
-    LC_TRY(is_there(sink, lc_db_target_name, &found, err));
+    LC_TRY(is_there(sink, sink->target.table, &found, err));
     if (found) {
         LC_TRY(fit_target(sink, state, err));
     } else {
