@@ -5,8 +5,9 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+SOAK_KILLS ?= 150
 
-.PHONY: all release dev deps deps-test demo check check-fast tsan fuzz coverage bench bench-micro bench-programs bench-spark fmt lint install clean
+.PHONY: all release dev deps deps-test demo check check-fast soak tsan fuzz coverage bench bench-micro bench-programs bench-spark fmt lint install clean
 .NOTPARALLEL:
 
 all: release
@@ -35,6 +36,10 @@ check: dev release
 	scripts/run_tests.sh dev release -- -j $(JOBS)
 check-fast: dev release
 	scripts/run_tests.sh dev release -- -j $(JOBS) -LE "spark|slow"
+
+# syncs that are killed SOAK_KILLS times, each time all of SQLite, PostgreSQL and the archive at once
+soak: release deps-test
+	LAKECDC=build/release/bin/lakecdc LAKECDC_KILLS=$(SOAK_KILLS) build/venv/bin/python tests/sync/crash.py
 
 tsan: deps-test
 	cmake --preset tsan

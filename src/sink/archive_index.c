@@ -158,6 +158,8 @@ static lcdc_status remove_entry(void *context, const char *path, const char *ent
     LC_TRY_BUF(&file);
     if (unlink(file.p) == 0 || errno == ENOENT)
         return LCDC_OK;
+    if (errno == EISDIR || errno == EPERM) /* what a killed process left below pending/ */
+        return lc_archive_remove_folder(file.p, err);
     return lc_sink_io_error(file.p, "cannot be removed", errno, err);
 }
 
