@@ -3,8 +3,8 @@
  * state.h - what the ledger remembers of one table, and its JSON form (state_json).
  *
  * `cursor` is how far the table has been read; `delivered` is the cursor that the last committed window was given,
- * which an exactly-once sink holds too. They differ after commits without rows. A state that is not NEW, ACTIVE or FAILING
- * stops the table until a person says how it goes on.
+ * which an exactly-once sink holds too. They differ after commits without rows. A state that is not NEW, ACTIVE or
+ * FAILING stops the table until a person says how it goes on.
  */
 #ifndef LC_SYNC_STATE_H
 #define LC_SYNC_STATE_H
