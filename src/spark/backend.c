@@ -106,6 +106,29 @@ static lcdc_status tell_server(const struct lc_spark_server *server, struct lc_a
 }
 
 /* A refusal keeps the engine's words. */
+static lcdc_status ask_way(const struct way *way, struct lc_spark_server *server, bool is_asked_for,
+                           struct lc_arena *arena, struct lc_candidate *out, lcdc_error **err)
+{
+    LC_ERROR lcdc_error *problem = NULL;
+    if (server->is_delta && way->source == LC_SQL_VIEW && !is_asked_for) {
+        out->absent = true;
+        out->reason = "the table is a Delta table";
+        return LCDC_OK;
+    }
+    lcdc_status status = way->try_it(server, &problem);
+    bool is_other_kind = status == LCDC_NOT_FOUND;
+    if (status != LCDC_OK && !is_other_kind && !lc_spark_is_refusal(status)) {
+        lc_spark_server_give_up(server, problem);
+        return lc_fail_with(lc_steal(problem), err);
+    }
+    out->usable = status == LCDC_OK;
+    server->is_iceberg = server->is_iceberg || (out->usable && way->source == LC_SQL_VIEW);
+    out->absent = !is_asked_for && !out->usable && (is_other_kind || is_not_for(way, server));
+    out->reason = out->usable ? way->good : lc_arena_strdup(arena, lcdc_error_message(problem));
+    LC_TRY_ALLOC(out->reason);
+    return LCDC_OK;
+}
+
 static lcdc_status probe_way(const struct way *way, const lcdc_request *request, struct lc_arena *arena,
                              struct lc_candidate *out, lcdc_error **err)
 {
@@ -118,28 +141,10 @@ static lcdc_status probe_way(const struct way *way, const lcdc_request *request,
         return LCDC_OK;
     }
     lcdc_status status = lc_spark_server_get(request, &server, &problem);
-    LC_TRY(tell_server(server, arena, out, err));
-    bool is_elsewhere = status == LCDC_OK && server->is_delta && way->source == LC_SQL_VIEW && !request->via;
-    if (is_elsewhere) {
-        out->absent = true;
-        out->reason = "the table is a Delta table";
-        return LCDC_OK;
-    }
-    bool is_asked = status == LCDC_OK;
-    if (is_asked)
-        status = way->try_it(server, &problem);
-    bool is_other_kind = is_asked && status == LCDC_NOT_FOUND;
-    if (status != LCDC_OK && !is_other_kind && !(is_asked && lc_spark_is_refusal(status))) {
-        if (server)
-            lc_spark_server_give_up(server, problem);
+    LC_TRY(tell_server(server, arena, out, err)); /* also of one that then failed */
+    if (status != LCDC_OK)
         return lc_fail_with(lc_steal(problem), err);
-    }
-    out->usable = status == LCDC_OK;
-    server->is_iceberg = server->is_iceberg || (out->usable && way->source == LC_SQL_VIEW);
-    out->absent = !request->via && !out->usable && (is_other_kind || is_not_for(way, server));
-    out->reason = out->usable ? way->good : lc_arena_strdup(arena, lcdc_error_message(problem));
-    LC_TRY_ALLOC(out->reason);
-    return LCDC_OK;
+    return ask_way(way, server, request->via != NULL, arena, out, err);
 }
 
 static lcdc_status locate(const lcdc_request *request, struct lc_arena *arena, const char **location, lcdc_error **err)

@@ -71,6 +71,14 @@ static int64_t bytes_of(const struct lc_spark_commit *commit)
     return commit->bytes >= 0 ? commit->bytes : UNKNOWN_BYTES;
 }
 
+/* The window is one commit, and a query of it covers a side of it when the rows of both would have to be sorted. */
+static void cut_in_slices(struct changes *self, int64_t n_slices)
+{
+    self->n_slices = n_slices < MAX_SLICES ? n_slices : MAX_SLICES;
+    self->slice = 0;
+    self->side = is_state(self) || self->any_order ? LC_SIDE_BOTH : LC_SIDE_OLD;
+}
+
 static void choose_window(struct changes *self)
 {
     const struct lc_spark_commit *first = &self->scan.commits[self->at];
@@ -81,20 +89,19 @@ static void choose_window(struct changes *self)
     self->slice = 0;
     self->is_read = self->is_mixed = false;
     lc_seen_clear(&self->seen);
+    self->any_order = first->only_adds;
     if (sum > 2 * WINDOW_BYTES && lc_sql_can_slice(self->scan.schema)) {
-        int64_t slices = sum / WINDOW_BYTES + 1;
-        self->n_slices = slices < MAX_SLICES ? slices : MAX_SLICES;
-        self->side = is_state(self) ? LC_SIDE_BOTH : LC_SIDE_OLD;
-    } else {
-        while (self->end < self->scan.n && self->end - self->at < MAX_COMMITS) {
-            int64_t more = bytes_of(&self->scan.commits[self->end]);
-            if (more > WINDOW_BYTES - sum)
-                break;
-            sum += more;
-            self->end++;
-        }
+        cut_in_slices(self, sum / WINDOW_BYTES + 1);
+        return;
     }
-    self->any_order = first->only_adds && self->end - self->at == 1;
+    while (self->end < self->scan.n && self->end - self->at < MAX_COMMITS) {
+        int64_t more = bytes_of(&self->scan.commits[self->end]);
+        if (more > WINDOW_BYTES - sum)
+            break;
+        sum += more;
+        self->end++;
+    }
+    self->any_order = self->any_order && self->end - self->at == 1;
 }
 
 /* The view sorts rows to find those that were only carried over, which it cannot where a column is a map; there it goes
@@ -238,11 +245,10 @@ static lcdc_status ask_for_less(struct changes *self, lcdc_error *take_problem, 
     if (can_narrow) {
         drop_view(self);
         self->end = self->at + 1;
+        self->any_order = self->scan.commits[self->at].only_adds && !self->seen.n;
         return LCDC_OK;
     }
-    self->n_slices = self->n_slices == 1 ? FIRST_SLICES : self->n_slices * 4;
-    self->slice = 0;
-    self->side = is_state(self) ? LC_SIDE_BOTH : LC_SIDE_OLD;
+    cut_in_slices(self, self->n_slices == 1 ? FIRST_SLICES : self->n_slices * 4);
     return LCDC_OK;
 }
 
@@ -252,6 +258,8 @@ static lcdc_status ask_in_order(struct changes *self, lcdc_error **err)
     end_query(self);
     drop_batch(self);
     self->any_order = self->is_mixed = false;
+    if (self->n_slices > 1)
+        cut_in_slices(self, self->n_slices);
     if (self->seen.n || self->seen.is_full)
         return lc_fail(err, LC_R_SPARK_PROTOCOL,
                        "commit %" PRId64 " (%s) says that it only adds rows, and others came in the middle of it",

@@ -98,7 +98,7 @@ SCENARIOS = {
     "no_answer": (UNAVAILABLE, "deadline"),
     "half_open": (UNAVAILABLE, "deadline"),
 }
-ELSEWHERE = {"appends", "late_lie", "big", "large_batches", "wide_rows"}  # with tests of their own
+ELSEWHERE = {"appends", "appends_too_big", "late_lie", "big", "large_batches", "wide_rows"}  # with tests of their own
 CANNOT_RELEASE = {"auth", "half_open", "dies_mid_read", "no_way_out"}  # the server does not hear of it
 OPS = {"update_preimage": "update_before", "update_postimage": "update_after"}
 
@@ -283,6 +283,14 @@ def nothing_is_added_to_the_plain_statement(fakes):
     check_rows(run, expected(1, 1, snapshot=lambda version: ids[version]))
     views = [sql for sql in statements(fakes, "healthy") if "`lakecdc_" in sql and sql.startswith("SELECT")]
     check(re.fullmatch("SELECT \\* FROM `lakecdc_[0-9a-f]{32}`", views[-1]), views)
+
+
+def slices_of_an_append_are_whole(fakes):
+    """A large commit that only adds rows is cut by hash alone: half the queries, nothing sorted."""
+    check_rows(read(fakes, "appends_too_big", "--from", "1", "--to", "1"), expected(1, 1))
+    sent = [sql for sql in statements(fakes, "appends_too_big") if "CHANGES" in sql and "LIMIT" not in sql]
+    check(len(sent) == 5 and all("pmod(" in sql for sql in sent[1:]), sent)
+    check(not any("ORDER BY" in sql or "`_change_type` IN" in sql for sql in sent), sent)
 
 
 def a_history_that_lies_is_no_disorder(fakes):
@@ -621,6 +629,7 @@ OTHERS = [
     other_ways_give_the_rows,
     statements_are_as_promised,
     nothing_is_added_to_the_plain_statement,
+    slices_of_an_append_are_whole,
     a_history_that_lies_is_no_disorder,
     ranges_and_nothing_new,
     verdicts_tell_the_truth,
@@ -647,6 +656,7 @@ ALONE = {
     "a_reader_that_leaves_stops_the_job",
     "statements_are_as_promised",
     "nothing_is_added_to_the_plain_statement",
+    "slices_of_an_append_are_whole",
     "a_history_that_lies_is_no_disorder",
     "memory_stays_small",
     "a_green_probe_is_no_proof",
