@@ -18,7 +18,7 @@ static const struct lc_sink_option options[] = {
     {.key = "name", .initial = "lakecdc", .help = "source.name in the envelope"},
     {.key = "schemas", .initial = "false", .words = "true false", .help = "a Kafka Connect schema in every message"},
     {.key = "tombstones", .initial = "false", .words = "true false", .help = "a null value after each delete of a key"},
-    {.key = "transactional_id", .help = "deliver each commit in a transaction under this id, which only this table uses"},
+    {.key = "transactional_id", .help = "deliver each commit in a transaction under this id of its own"},
     {.key = "timeout_ms", .initial = "60000", .help = "until a message without an answer is a failure"},
     {.key = "security_protocol", .words = "plaintext ssl sasl_plaintext sasl_ssl", .help = "how brokers are talked to"},
     {.key = "sasl_mechanism", .help = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or another that librdkafka has"},
