@@ -55,18 +55,23 @@ struct lc_db_target {
 
 /** Options that both have; each has its own before them. */
 #define LC_DB_OPTIONS                                                                                                  \
-    {"table", NULL, false, NULL, "the target table; the table's own name when not given"},                             \
-        {"mode", "upsert", false, "upsert history replace",                                                            \
-         "upsert: the target is the table, by identity; history: every change is a row; replace: whole states only, "  \
-         "without identity"},                                                                                          \
-        {"create", "true", false, "true false", "whether the target is created when it is not there"},                 \
-        {"if_exists", "refuse", false, "refuse adopt",                                                                 \
-         "what a first snapshot does when the target has rows: stop, or add to them"},                                 \
-        {"duplicates", "refuse", false, "refuse last",                                                                 \
-         "what happens when a commit leaves two rows of one identity: stop, or keep the last"},                        \
+    {.key = "table", .help = "the target table; default: the table's name"},                                           \
+        {.key = "mode",                                                                                                \
+         .initial = "upsert",                                                                                          \
+         .words = "upsert history replace",                                                                            \
+         .help = "upsert: rows by identity; history: every change is a row; replace: whole states, without identity"}, \
+        {.key = "create", .initial = "true", .words = "true false", .help = "create the target when it is not there"}, \
+        {.key = "if_exists",                                                                                           \
+         .initial = "refuse",                                                                                          \
+         .words = "refuse adopt",                                                                                      \
+         .help = "a first snapshot and a target with rows: stop, or add to them"},                                     \
+        {.key = "duplicates",                                                                                          \
+         .initial = "refuse",                                                                                          \
+         .words = "refuse last",                                                                                       \
+         .help = "a commit that leaves two rows of one identity: stop, or keep the last"},                             \
     {                                                                                                                  \
-        "dropped_columns", "refuse", false, "refuse keep",                                                             \
-            "what happens when a column of the target is no longer in the table: stop, or leave it as it is"           \
+        .key = "dropped_columns", .initial = "refuse", .words = "refuse keep",                                         \
+        .help = "a column that is no longer in the table: stop, or leave it as it is"                                  \
     }
 
 void lc_db_target_done(struct lc_db_target *target);

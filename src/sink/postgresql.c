@@ -27,10 +27,9 @@ struct postgresql_sink {
 };
 
 static const struct lc_sink_option options[] = {
-    {"dsn", NULL, true, NULL,
-     "where the database is, as libpq takes it: key=value ... or postgresql://...; PGPASSWORD and ~/.pgpass count"},
-    {"schema", "public", false, NULL, "the schema of the target and of lakecdc_cursor"},
-    {"connect_timeout", "10", false, NULL, "seconds to wait for a connection"},
+    {.key = "dsn", .required = true, .help = "key=value ... or postgresql://...; PGPASSWORD and ~/.pgpass count too"},
+    {.key = "schema", .initial = "public", .help = "the schema of the target and of lakecdc_cursor"},
+    {.key = "connect_timeout", .initial = "10", .help = "seconds to wait for a connection"},
     LC_DB_OPTIONS,
 };
 

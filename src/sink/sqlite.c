@@ -32,9 +32,12 @@ struct sqlite_sink {
 };
 
 static const struct lc_sink_option options[] = {
-    {"path", NULL, true, NULL, "the database file; created when it is not there"},
-    {"journal", "wal", false, "wal delete keep", "the journal mode the database is put in; keep: as it is"},
-    {"busy_timeout", "30", false, NULL, "seconds to wait for another writer of the file"},
+    {.key = "path", .required = true, .help = "the database file; created when it is not there"},
+    {.key = "journal",
+     .initial = "wal",
+     .words = "wal delete keep",
+     .help = "journal mode of the file; keep: as it is"},
+    {.key = "busy_timeout", .initial = "30", .help = "seconds to wait for another writer of the file"},
     LC_DB_OPTIONS,
 };
 

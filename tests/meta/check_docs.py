@@ -24,7 +24,7 @@ def run(*words):
 
 
 def generated():
-    for script in ("gen_options.py", "gen_errors.py"):
+    for script in ("gen_options.py", "gen_errors.py", "gen_sinks.py"):
         result = run(sys.executable, f"scripts/{script}", "--check")
         if result.returncode:
             yield result.stdout.strip() or result.stderr.strip()
