@@ -2,6 +2,7 @@
 """Which machine and which versions a run was made with."""
 
 import datetime
+import glob
 import os
 import platform
 import re
@@ -42,10 +43,11 @@ def versions(build, python):
     packages = output(python, "-c", "import importlib.metadata as m\n"
                       "for p in 'deltalake', 'pyiceberg', 'duckdb', 'pyarrow': print(p, m.version(p))")
     found |= dict(line.split() for line in packages.splitlines())
-    for folder, name in (("pyspark42", ""), ("jars42", "Delta"), ("pyspark41", ""), ("jars41", "Iceberg")):
-        stamp = first_match(f"{tables.SPARK}/{folder}/.stamp", r"(.*)")
-        if stamp:
-            found[name or f"Spark {stamp.split()[-1][:3]}"] = stamp.replace("pyspark ", "").split(":")[-1]
+    for folder in ("pyspark42", "pyspark41"):
+        version = first_match(f"{tables.SPARK}/{folder}/.stamp", r"(\S+)$")
+        found[f"Spark {folder[-2]}.{folder[-1]}"] = version
+    for name, pattern in (("Delta", "jars42/delta-spark_*.jar"), ("Iceberg", "jars41/iceberg-spark-runtime-*.jar")):
+        found[name] = "".join(file.removesuffix(".jar").split("-")[-1] for file in glob.glob(f"{tables.SPARK}/{pattern}"))
     found["skade"] = first_match(f"{tables.ROOT}/bench/peers/skade/Cargo.toml", r'^skade = "=(.*)"')
     return {name: version for name, version in found.items() if version}
 

@@ -31,10 +31,7 @@ def number(value, form):
 
 
 def times(reader):
-    """The ratio with what it is a ratio to: ¹ to the first row, ² to the second, as they are numbered in the table."""
-    if reader["ratio"] is None:
-        return "–"
-    return f"{reader['ratio']:.2f} ×"
+    return "–" if reader["ratio"] is None else f"{reader['ratio']:.2f} ×"
 
 
 def answer(reader):

@@ -115,8 +115,9 @@ def measure(task, wanted, left_out, rounds, places):
     """Every reader once untimed, then in turn for each round."""
     rows = [Row(reader, task, places) for reader in task.readers if not reader.peer or reader.peer in wanted]
     for row in rows:
-        row.result["against"] = next((i for i, other in enumerate(rows) if row is not other and
-                                      other.reader is task.readers[row.reader.against]), None)
+        base = task.readers[row.reader.against]
+        if row.reader.name != base.name:  # the other way of reading of the same reader is no peer
+            row.result["against"] = next((i for i, other in enumerate(rows) if other.reader is base), None)
         if row.reader.peer in left_out:
             row.mark("not run", left_out[row.reader.peer])
             continue
