@@ -59,6 +59,11 @@ def stopped(s, name, state, *mentions):
     return found
 
 
+def is_sanitized():
+    cache = os.path.join(os.environ.get("LAKECDC_BUILD", ""), "CMakeCache.txt")
+    return os.path.exists(cache) and "LAKECDC_SANITIZE:STRING=\n" not in open(cache).read()
+
+
 # ---- the rows ----
 
 def test_snapshot_then_changes(d):
@@ -378,7 +383,8 @@ def test_stops_while_a_long_history_is_opened(d):
         run.until(lambda: run.events("started"), "the start")
         time.sleep(0.5)
         seconds, code = run.stop()
-        assert code == 0 and seconds < 1 and not s.lines("t"), (code, seconds, len(s.lines("t")))
+        limit = 5 if is_sanitized() else 1  # a folder of that many files is listed several times as slowly
+        assert code == 0 and seconds < limit and not s.lines("t"), (code, seconds, len(s.lines("t")))
 
 
 def test_one_table_that_fails_does_not_hold_up_another(d):
