@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The SQL sinks against real databases: a SQLite file, and a PostgreSQL server that the test starts for itself.
 
-The one idea: the sink is driven call by call (support/sink_driver.py), and what the target holds afterwards is asked from
+The one idea: the sink is driven call by call (support/sink_calls.py), and what the target holds afterwards is asked from
 the database by its own client. Where nothing else is said a test runs on both.
 """
 import json
@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from support import harness
 from support.postgres import PASSWORD, Server
-from support.sink_driver import Driver, change, delete, insert, refused, update
+from support.sink_calls import Driver, change, delete, insert, refused, update
 
 SERVER = None
 COLUMNS = [("id", "bigint"), ("v", "string")]
