@@ -20,7 +20,7 @@ lcdc_status lc_config_bad_value(const struct lc_config_reader *reader, const cha
                                 const char *expected, lcdc_error **err)
 {
     if (!value)
-        return lc_fail(err, LC_R_INTERNAL, "%s: the default of key '%s' is not %s", reader->config->path, key, expected);
+        return lc_fail(err, LC_R_INTERNAL, "%s: the default of '%s' is not %s", reader->config->path, key, expected);
     const char *found = value->kind == LC_YAML_MAP ? "keys" : value->kind == LC_YAML_LIST ? "a list" : NULL;
     if (found)
         return lc_fail(err, LC_R_CONFIG_VALUE, "%s:%d: %s: found %s, expected %s", reader->config->path, value->line,
