@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real servers, Spark 4.2 with Delta and Spark 4.1 with Iceberg: every backend against the direct reader, and every verdict.
+"""Real servers, Spark 4.2 with Delta and Spark 4.1 with Iceberg and Delta: every backend against the direct reader, every
+verdict, and what is left on the server afterwards.
 
     LAKECDC=path/of/lakecdc python test_real.py
 
 The one idea: the same request goes through an engine backend and to the table's own files, and the change rows must be
-equal, as multisets, in the same order of commits. Both servers start once, their tables are made side by side.
+equal, as multisets, in the same order of commits. Both servers start once, their tables are made side by side. Their limits
+are low: a stream ends after two seconds or two megabytes and is taken up again, a result over 16 megabytes is refused.
 """
 
 import collections
 import concurrent.futures
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
-import tempfile
 import time
+import urllib.request
 
 import environment
 
@@ -28,7 +32,13 @@ LAKECDC = os.environ["LAKECDC"]
 TOKEN = "open-sesame"
 UNSUPPORTED, UNAVAILABLE, DENIED, NOT_FOUND = 4, 8, 9, 3
 BIG = "shop.big"
-BIG_ROWS = 600_000
+BIG_ROWS = 300_000
+# One commit's rows are more than what the 4.2 server gives at once, its ids alone are not; streams end early on both.
+LIMITS = {
+    "spark.connect.execute.reattachable.senderMaxStreamDuration": "2s",
+    "spark.connect.execute.reattachable.senderMaxStreamSize": "2m",
+}
+RESULT_LIMIT = {"spark.driver.maxResultSize": "16m"}
 
 
 class Failed(Exception):
@@ -129,16 +139,60 @@ def native_reads_nested_and_odd(delta):
 
 def table_changes_reads_the_feed(delta):
     same_in_every_shape(delta, "feed", "spark_delta_cdf", "--from", "1")
-    same_in_every_shape(delta, "feed_parts", "spark_delta_cdf", "--from", "1", shapes=SHAPES[1:3])
+    same_in_every_shape(delta, "feed_parts", "spark_delta_cdf", "--from", "1", shapes=SHAPES[1:])
     delta.same("feed_nested", "spark_delta_cdf", "--from", "1")
+    for shape in NESTED_SHAPES:
+        delta.same("feed_nested", "spark_delta_cdf", "--from", "1", *shape)
+
+
+def by_time(site, name, via):
+    """A range of times gives what the same range of commits does, ends left out too."""
+    rows = site.direct(name).rows(name)
+    times = sorted({row["ts"] for row in rows})
+    for more in ((), ("--from-exclusive", "--to-exclusive")):
+        site.same(name, via, "--from", times[1], "--to", times[-2], *more)
+
+
+def one_commit_of_each_kind(site, name, via, *first):
+    """Each commit by itself: the inserts, the update, the delete, the merge and the overwrite."""
+    for each in site.tables[name]["commits"][first[0] if first else 0 :]:
+        site.same(name, via, "--from", str(each["id"]), "--to", str(each["id"]))
+
+
+def commits_and_times(delta, iceberg):
+    for site, name, via, first in (
+        (delta, "tracked", "spark_native", 1),
+        (delta, "feed", "spark_delta_cdf", 1),
+        (iceberg, "cow", "spark_iceberg", 0),
+    ):
+        one_commit_of_each_kind(site, name, via, first)
+        by_time(site, name, via)
+
+
+def deletes_with_nulls(delta, iceberg):
+    """Deletes have whole images by every way: a null in one is the row's own, and the filter decides as the files' does."""
+    for site, name, via, start in (
+        (delta, "tracked", "spark_native", ("--from", "1")),
+        (delta, "feed", "spark_delta_cdf", ("--from", "1")),
+        (iceberg, "cow", "spark_iceberg", ()),
+    ):
+        rows = site.same(name, via, *start)
+        deleted = [row["before"] for row in rows if row["op"] == "delete"]
+        check(any(None in image.values() for image in deleted), name, "has no delete with a null")
+        check(all(image["id"] is not None for image in deleted), name, "has a delete without its key")
+        for where in ("amount > 30", "id > 2 AND region <> 'north'", "region IS NULL"):
+            site.same(name, via, *start, "--where", where)
 
 
 def the_view_reads_copy_on_write(iceberg):
     same_in_every_shape(iceberg, "cow", "spark_iceberg")
-    same_in_every_shape(iceberg, "cow_parts", "spark_iceberg", shapes=SHAPES[1:4])
+    same_in_every_shape(iceberg, "cow_parts", "spark_iceberg", shapes=SHAPES[1:])
     same_in_every_shape(iceberg, "v3", "spark_iceberg", labels=False, shapes=SHAPES[:2])
     iceberg.same("`it's ``odd``; --`", "spark_iceberg")
     iceberg.same("cow_nested", "spark_iceberg", "--identity", "id")  # a map column: the view needs to be told the key
+    for shape in NESTED_SHAPES[:2]:
+        iceberg.same("cow_nested", "spark_iceberg", "--identity", "id", *shape)
+    iceberg.same("cow_nested", "spark_iceberg", "--identity", "id", "--fold")
 
 
 def a_bootstrap_and_the_law(delta, iceberg):
@@ -202,6 +256,7 @@ def verdict_flag_off(delta):
         found = verdict(delta, "feed", "spark_delta_cdf", ["spark_delta_cdf", "direct"], url)
         check(found["fell_back"] and found["native_expected"] and not found["native_usable"], found)
         check("Change Data Capture" in found["reason"], found["reason"])
+        check(servers.CHANGELOG_FLAG + " is false there" in found["reason"], found["reason"])  # asked for with Config
         check(spark.sql("SELECT 1").first()[0] == 1, "a session that was named is somebody else's, and was closed")
     finally:
         spark.stop()
@@ -217,15 +272,54 @@ def verdict_iceberg(iceberg):
         falls_back(iceberg, name, "Delete files are currently not supported in changelog scans", via="spark_iceberg")
 
 
+def no_verdict_but_a_record(status, words, url, name, version):
+    """A search that fails is a record too, every field filled; reading ends in the same error."""
+    run = Run(url, "--table", name, "--json", command="probe")
+    check(run.status == status and words in run.err, run.status, run.err)
+    found = json.loads(run.out)
+    check(found["chosen"] is None and not found["native_usable"] and not found["fell_back"], found)
+    check(words in found["reason"] and found["server_major_minor"] == version, found)
+    check(found["native_expected"] == (version == "4.2"), found)
+    check(len(found["candidates"]) >= 5 and all(each["reason"] for each in found["candidates"]), found)
+    check(not any(each["usable"] for each in found["candidates"]), found)
+    for command in ("changes", "plan", "verify"):
+        again = Run(url, "--table", name, command=command)
+        check(again.status == status and words in again.err, command, again.status, again.err)
+    return run
+
+
 def verdict_no_table(delta, iceberg):
-    for site, name in ((delta, "spark_catalog.shop.nowhere"), (iceberg, "ice.shop.nowhere")):
-        run = Run(site.url, "--table", name)
-        check(run.status == NOT_FOUND and "nowhere" in run.err, run.status, run.err)
+    no_verdict_but_a_record(NOT_FOUND, "nowhere", delta.url, "spark_catalog.shop.nowhere", "4.2")
+    no_verdict_but_a_record(NOT_FOUND, "nowhere", iceberg.url, "ice.shop.nowhere", "4.1")
 
 
 def verdict_wrong_token(delta):
-    run = Run(delta.url.replace(TOKEN, "let-me-in"), "--table", delta.tables["tracked"]["name"])
-    check(run.status == DENIED and "let-me-in" not in run.err, run.status, run.err)
+    url, name = delta.url.replace(TOKEN, "let-me-in"), delta.tables["tracked"]["name"]
+    run = no_verdict_but_a_record(DENIED, "token", url, name, None)
+    check("let-me-in" not in run.err + run.out, run.err, run.out)
+
+
+def verdict_delta_on_41(iceberg):
+    """Spark 4.1 knows no CHANGES; the feed is read with table_changes, and without one the files are."""
+    found = verdict(iceberg, "feed", "spark_delta_cdf", ["spark_delta_cdf", "direct"])
+    check(not found["native_expected"] and not found["fell_back"] and found["server_major_minor"] == "4.1", found)
+    same_in_every_shape(iceberg, "feed", "spark_delta_cdf", "--from", "1", shapes=SHAPES[:4])
+    verdict(iceberg, "plain", "spark_delta_cdf", ["spark_delta_cdf", "direct"])
+    falls_back(iceberg, "plain", "DELTA_MISSING_CHANGE_DATA", via="spark_delta_cdf")
+
+
+def a_plan_names_who_reads(delta, iceberg):
+    """A plan falls back where the read does."""
+    for site, name, backend, words in (
+        (delta, "tracked", "spark_native", None),
+        (delta, "feed", "spark_delta_cdf", "requires row tracking"),
+        (delta, "plain", "direct", "DELTA_MISSING_CHANGE_DATA"),
+        (iceberg, "cow", "spark_iceberg", None),
+        (iceberg, "mor", "direct", "Delete files are currently not supported"),
+    ):
+        run = Run(site.url, "--table", site.tables[name]["name"], "--json", command="plan")
+        check(run.status == 0 and json.loads(run.out)["backend"] == backend, name, run.status, run.out, run.err)
+        check(("warning" in run.err and words in run.err) if words else "warning" not in run.err, name, run.err)
 
 
 def direct_reads_where_it_is_told_to(delta, iceberg):
@@ -233,11 +327,188 @@ def direct_reads_where_it_is_told_to(delta, iceberg):
     iceberg.same("mor", "direct")
 
 
+# --- results larger than the server gives at once, streams that end, and what is left
+
+
+def big_words(url, *more):
+    return [LAKECDC, "changes", url, "--table", BIG, "--from", "1", "--via", "spark_native", "--timeout", "150", *more]
+
+
+def one_large_commit_in_slices(delta):
+    """300,000 rows of one commit, twice what the server gives: hash slices, nothing lost, nothing twice; a slow reader on
+    top, so that streams end by the server's time limit and by its size limit and are taken up again."""
+    signs = ("bigger than spark.driver.maxResultSize", "Deadline reached, shutting down stream for opId")
+    before = [servers.count_in_log(delta.server, each) for each in signs]
+    seen = bytearray(BIG_ROWS)
+    with subprocess.Popen(big_words(delta.url, "--format", "csv"), stdout=subprocess.PIPE, text=True) as process:
+        rows, place = 0, process.stdout.readline().strip().split(",").index("after.id")
+        for line in process.stdout:
+            seen[int(line.split(",", place + 1)[place])] += 1
+            rows += 1
+            if rows % 50_000 == 0:
+                time.sleep(1.2)
+    check(process.returncode == 0, process.returncode)
+    check(rows == BIG_ROWS and seen.count(1) == BIG_ROWS, rows, "rows,", seen.count(1), "of them once")
+    refused, ended = (servers.count_in_log(delta.server, each) - count for each, count in zip(signs, before))
+    check(refused, "the server refused nothing for its size")
+    check(ended, "no stream met the server's limits")
+
+
+class Leftovers:
+    """What a server still has of lakecdc's operations: its running jobs, and whether an operation can be taken up again."""
+
+    def __init__(self, site):
+        import grpc
+        from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
+
+        self.site, self.base, self.grpc = site, base_pb2, grpc
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{site.server.port}")
+        self.stub = base_pb2_grpc.SparkConnectServiceStub(self.channel)
+
+    def jobs(self):
+        return site_json(self.site, "jobs")
+
+    def operations(self, user):
+        """(session, operation) of every job that was run for a user."""
+        pattern = re.compile(rf"SparkConnect_OperationTag_User_{user}_Session_([0-9a-f-]+)_Operation_([0-9a-f-]+)")
+        found = [pattern.search(tag) for job in self.jobs() for tag in job.get("jobTags", [])]
+        return {(each[1], each[2]) for each in found if each}
+
+    def running(self, user):
+        for _try in range(50):
+            left = [job["jobId"] for job in self.jobs() if job["status"] == "RUNNING"]
+            if not left:
+                return []
+            time.sleep(0.1)
+        return left
+
+    def reattached(self, user, session, operation):
+        """What the server says to whoever wants to take an operation up again."""
+        request = self.base.ReattachExecuteRequest(session_id=session, operation_id=operation)
+        request.user_context.user_id = user
+        try:
+            for _response in self.stub.ReattachExecute(request, metadata=[("authorization", f"Bearer {TOKEN}")], timeout=20):
+                return "a response"
+            return "an empty stream"
+        except self.grpc.RpcError as error:
+            return error.details()
+
+
+def site_json(site, what):
+    with urllib.request.urlopen(f"http://127.0.0.1:{site.server.ui_port}/api/v1/applications", timeout=20) as answer:
+        application = json.load(answer)[0]["id"]
+    url = f"http://127.0.0.1:{site.server.ui_port}/api/v1/applications/{application}/{what}"
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        return json.load(answer)
+
+
+def ends_early(number):
+    """Reads some rows of the big table, then gets a signal, or its reader leaves (None)."""
+
+    def run(url, session):
+        words = big_words(url, "--columns", "id")
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            check(process.stdout.readline(), "no first row")
+            if number is None:
+                process.stdout.close()
+                process.wait(60)
+            else:
+                process.send_signal(number)
+                process.communicate(timeout=60)
+        check(process.returncode == (128 + number if number else 0), process.returncode)
+
+    return run
+
+
+def signalled_at_work(url, session):
+    """A signal while the server is at it, before any row."""
+    words = big_words(url, "--columns", "id")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(1.5)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _rows, error = process.communicate(timeout=60)
+    check(process.returncode == 128 + signal.SIGTERM, process.returncode, error)
+    check(time.monotonic() - began < 5, "took", time.monotonic() - began, "s to leave")
+
+
+def ends_well(url, session):
+    run = Run(url, "--table", "shop.tracked", "--from", "1", "--via", "spark_native")
+    check(run.status == 0, run.err)
+
+
+def ends_in_an_error(url, session):
+    run = Run(url, "--table", "shop.plain", "--from", "1", "--via", "spark_native")
+    check(run.status == UNSUPPORTED, run.status, run.err)
+
+
+def stops_at_a_limit(url, session):
+    run = Run(*big_words(url, "--columns", "id", "--limit", "10")[2:])
+    check(run.status == 0 and run.out.count("\n") == 10, run.err)
+
+
+WAYS_OUT = {
+    "end": ends_well,
+    "error": ends_in_an_error,
+    "limit": stops_at_a_limit,
+    "interrupt": ends_early(signal.SIGINT),
+    "terminate": ends_early(signal.SIGTERM),
+    "reader": ends_early(None),
+    "early": signalled_at_work,
+}
+
+
+def no_job_and_no_result_is_left(delta):
+    """Every way out, in a session of lakecdc's own and in one that somebody else keeps open: no job runs on, and no
+    operation can be taken up again."""
+    from pyspark.sql import SparkSession
+
+    left = Leftovers(delta)
+    for name, way in WAYS_OUT.items():
+        for kept in (False, True):
+            user = f"{name}{'kept' if kept else 'own'}"
+            url, spark = f"{delta.url};user_id={user}", None
+            if kept:
+                spark = SparkSession.builder.remote(url).create()
+                url += f";session_id={spark.session_id}"
+            try:
+                way(url, spark)
+                operations = left.operations(user)
+                check(operations or name == "early", f"no job of {user} was seen")
+                check(not left.running(user), f"{user}: jobs run on: {left.running(user)}")
+                for session, operation in operations:
+                    said = left.reattached(user, session, operation)
+                    wanted = "OPERATION_ABANDONED|OPERATION_NOT_FOUND" if kept else "SESSION_CLOSED|SESSION_NOT_FOUND"
+                    check(re.search(rf"INVALID_HANDLE\.({wanted})", said), f"{user}: {said}")
+                if kept:
+                    check(spark.sql("SELECT 1").first()[0] == 1, "somebody else's session was closed")
+            finally:
+                if spark:
+                    spark.stop()
+
+
+def views_are_dropped(iceberg):
+    """The changelog view is gone afterwards, also from a session that stays."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.remote(iceberg.url + "/;user_id=views").create()
+    try:
+        url = f"{iceberg.url}/;user_id=views;session_id={spark.session_id}"
+        for more in ((), ("--limit", "1"), ("--where", "id = 1")):
+            run = Run(url, "--table", "ice.shop.cow", "--via", "spark_iceberg", *more)
+            check(run.status == 0 and run.out, run.status, run.err)
+        check(Run(url, "--table", "ice.shop.mor", "--via", "spark_iceberg").status == UNSUPPORTED, "mor was read")
+        names = [row["viewName"] for row in spark.sql("SHOW VIEWS").collect()]
+        check(not [name for name in names if "lakecdc" in name], names)
+    finally:
+        spark.stop()
+
+
 # --- a server that dies; the last tests of each
 
 
 def dies_in_mid_read(delta):
-    words = [LAKECDC, "changes", delta.url, "--table", BIG, "--from", "1", "--via", "spark_native", "--timeout", "60"]
+    words = big_words(delta.url, "--columns", "id")
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         check(process.stdout.readline(), "no first row:", process.stderr.read() if process.poll() is not None else "")
         delta.server.kill()
@@ -247,17 +518,19 @@ def dies_in_mid_read(delta):
         process.wait(60)
     check(process.returncode == UNAVAILABLE, process.returncode, error)
     check(rows < BIG_ROWS and time.monotonic() - began < 60, rows, "rows")
+    check("the Spark server broke off" in error, error)
 
 
 def is_down(delta):
     began = time.monotonic()
     run = delta.read("tracked")
     check(run.status == UNAVAILABLE and time.monotonic() - began < 30, run.status, run.err)
+    no_verdict_but_a_record(UNAVAILABLE, "connect to localhost", delta.url, delta.tables["tracked"]["name"], None)
 
 
 # --- all of it
 
-ICEBERG_TESTS = (the_view_reads_copy_on_write, verdict_iceberg)
+ICEBERG_TESTS = (the_view_reads_copy_on_write, verdict_iceberg, verdict_delta_on_41, views_are_dropped)
 DELTA_TESTS = (
     native_reads_row_tracking,
     native_reads_nested_and_odd,
@@ -266,7 +539,13 @@ DELTA_TESTS = (
     verdict_delta_without_row_tracking,
     verdict_flag_off,
     verdict_wrong_token,
+    one_large_commit_in_slices,
+    no_job_and_no_result_is_left,
 )
+
+
+def print_nothing(_text):
+    pass
 
 
 def make_site(server):
@@ -275,6 +554,10 @@ def make_site(server):
     spark = make_tables.connect(url)
     try:
         tables = make_tables.make_all(spark, server.release)
+        if server.release == "41":
+            spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.shop")
+            wanted = [table for table in make_tables.DELTA if table.name in ("feed", "plain")]
+            tables += [make_tables.make(spark, table, "delta", "spark_catalog.shop", print_nothing) for table in wanted]
         if server.release == "42":
             properties = "'delta.enableRowTracking' = 'true', 'delta.enableDeletionVectors' = 'false'"
             spark.sql(f"CREATE TABLE {BIG} (id BIGINT, note STRING) USING delta TBLPROPERTIES ({properties})")
@@ -300,7 +583,10 @@ def run_one(test, *sites):
 def main():
     servers.exit_on_signals()
     began = time.monotonic()
-    running = [servers.Server("42", conf={servers.TOKEN: TOKEN}), servers.Server("41")]
+    running = [
+        servers.Server("42", conf={servers.TOKEN: TOKEN, **LIMITS, **RESULT_LIMIT}, with_ui=True),
+        servers.Server("41", conf=LIMITS),
+    ]
     try:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             made = []
@@ -309,7 +595,15 @@ def main():
                 made.append(pool.submit(make_site, server))
             delta, iceberg = (future.result() for future in made)
         print(f"tables made after {time.monotonic() - began:.0f} s", flush=True)
-        both = (a_bootstrap_and_the_law, nothing_new_is_no_row, verdict_no_table, direct_reads_where_it_is_told_to)
+        both = (
+            a_bootstrap_and_the_law,
+            nothing_new_is_no_row,
+            commits_and_times,
+            deletes_with_nulls,
+            verdict_no_table,
+            a_plan_names_who_reads,
+            direct_reads_where_it_is_told_to,
+        )
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             side_by_side = [
                 pool.submit(lambda: [run_one(test, iceberg) for test in ICEBERG_TESTS]),
