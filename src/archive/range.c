@@ -205,6 +205,18 @@ static lcdc_status begin_with_state(const struct lc_archive *self, const lcdc_re
     return LCDC_OK;
 }
 
+/* Ids that were both found stand for their places; where one was not, ids rise. Times were compared before. */
+static bool is_backwards(const struct lc_archive *self, const lcdc_request *request)
+{
+    const struct lc_bound *from = &request->from, *to = &request->to;
+    size_t first, last;
+    if (from->kind != LC_BOUND_ID || to->kind != LC_BOUND_ID)
+        return false;
+    if (find_id(self, from->id, &first) && find_id(self, to->id, &last))
+        return first > last;
+    return from->id > to->id;
+}
+
 lcdc_status lc_archive_range_resolve(const struct lc_archive *self, const lcdc_request *request, bool rises,
                                      struct lc_archive_range *out, lcdc_error **err)
 {
@@ -214,9 +226,7 @@ lcdc_status lc_archive_range_resolve(const struct lc_archive *self, const lcdc_r
         return lc_fail(err, LC_R_REQUEST_CONFLICT, "branch: an archive has no branches");
     LC_TRY(resolve_to(self, request, rises, &range.end, err));
     LC_TRY(resolve_from(self, request, rises, &range.begin, err));
-    bool same_kind = from->kind == to->kind && (from->kind == LC_BOUND_ID || from->kind == LC_BOUND_TIMESTAMP);
-    size_t first = range.begin - (range.begin > 0 && request->from_exclusive);
-    if (!request->cursor && same_kind && first > range.end)
+    if (!request->cursor && is_backwards(self, request))
         return lc_fail(err, LC_R_RANGE, "the range ends (%s) before it begins (%s)", to->text, from->text);
     if (request->bootstrap)
         LC_TRY(begin_with_state(self, request, &range, err));
