@@ -8,8 +8,9 @@
 enum {
     MOST_LANES = 4,      /* files open at a time */
     QUEUE = 16,          /* most batches that wait in a lane */
-    QUEUE_FRACTION = 16, /* of the memory limit: what may wait in one lane, and what is taken from it in one turn */
-    LEAST_SHARE = 1 << 16
+    QUEUE_FRACTION = 16, /* of the memory limit: what may wait in one lane, */
+    LEAST_QUEUE = 1 << 16,
+    TURN = 1 << 22 /* bytes that are taken from a lane before it is the next one's turn; the order hangs on it */
 };
 
 struct lane {
@@ -80,15 +81,15 @@ static lcdc_status produce(struct lc_ahead *self, struct lane *lane, struct lc_c
 
 /* ---- threads ---- */
 
-static int64_t share(const struct lc_ahead *self)
+static int64_t queue_bytes(const struct lc_ahead *self)
 {
     int64_t bytes = self->request.context->memory_limit / QUEUE_FRACTION;
-    return bytes > LEAST_SHARE ? bytes : LEAST_SHARE;
+    return bytes > LEAST_QUEUE ? bytes : LEAST_QUEUE;
 }
 
 static bool has_room(const struct lc_ahead *self, const struct lane *lane)
 {
-    return lane->n < QUEUE && (lane->n == 0 || lane->bytes < share(self));
+    return lane->n < QUEUE && (lane->n == 0 || lane->bytes < queue_bytes(self));
 }
 
 /* The lane that will be missed first: the fewest batches, counted from the one whose turn it is. */
@@ -182,7 +183,7 @@ static void take(struct lc_ahead *self, struct lane *lane, struct lc_change_batc
     lane->n--;
     lane->bytes -= bytes;
     self->taken += bytes;
-    if (out->n == 0 || self->taken >= share(self))
+    if (out->n == 0 || self->taken >= TURN)
         pass_on(self);
     pthread_cond_signal(&self->drained);
 }

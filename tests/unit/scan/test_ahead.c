@@ -61,24 +61,45 @@ static void test_order(void **state)
     scan_done(&c);
 }
 
+/* A file of 5 MB: `rows` rows that do not compress away. */
+static void put_large(struct lc_storage *storage, const char *path, int first, int rows)
+{
+    LC_BUF struct lc_buf json;
+    lc_buf_init(&json, 1 << 24);
+    for (int r = 0; r < rows; r++)
+        lc_buf_printf(&json, "%s{\"k\":%d,\"v\":\"%0*d\"}", r ? "," : "[", first + r, 1000, r);
+    lc_buf_char(&json, ']');
+    scan_put(storage, path, "kv", json.p);
+}
+
 /* Sets larger than a turn are dealt out in stretches; what leaves is still the same for any number of threads. */
 static void test_large_sets(void **state)
 {
     (void)state;
+    enum { SETS = 3, ROWS = 5000 };
     struct scan_case c;
     LC_BUF struct lc_buf one;
-    lc_buf_init(&one, 1 << 22);
+    lc_buf_init(&one, 1 << 25);
     init(&c);
+    for (int i = 0; i < SETS; i++) {
+        put_large(c.storage, paths[i], i * ROWS, ROWS);
+        files[i].rows = sets[i].rows = ROWS;
+    }
+    c.commit.n_added = SETS;
     c.columns = "vk";
-    c.batch_rows = 16;
+    c.batch_rows = 500;
+    lc_buf_init(&c.text, 1 << 25);
     for (int64_t threads = 1; threads <= 4; threads++) {
         LC_ERROR lcdc_error *err = NULL;
         c.threads = threads;
+        c.memory_limit = threads % 2 ? 0 : 1 << 20;
         assert_int_equal(scan_execute(&c, &err), LCDC_OK);
         if (threads == 1)
             lc_buf_append(&one, c.text.p, c.text.n);
         assert_string_equal(c.text.p, one.p);
     }
+    const char *last_of_first = strstr(one.p, ",<4999>"), *first_of_second = strstr(one.p, ",<5000>");
+    assert_true(last_of_first && first_of_second && first_of_second < last_of_first);
     scan_done(&c);
 }
 
