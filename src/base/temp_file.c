@@ -11,8 +11,8 @@
 static lcdc_status failed(const char *name, int error, lcdc_error **err)
 {
     char text[256];
-    return lc_fail(err, LC_R_IO_FAILED, "temporary file%s%s: %s (set TMPDIR to a folder with room)", *name ? " " : "", name,
-                   strerror_r(error, text, sizeof(text)));
+    return lc_fail(err, LC_R_IO_FAILED, "temporary file%s%s: %s (set TMPDIR to a folder with room)", *name ? " " : "",
+                   name, strerror_r(error, text, sizeof(text)));
 }
 
 lcdc_status lc_temp_file_open(int *out, lcdc_error **err)

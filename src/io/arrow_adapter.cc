@@ -449,8 +449,8 @@ bool take_error(StorageFile *file, lcdc_error **out, lcdc_status *status)
 }
 
 /*
- * The checksum in a page header: the fourth field of parquet.thrift's PageHeader, after three other numbers, in Thrift's
- * compact protocol. False when there is none.
+ * The checksum in a page header: the fourth field of parquet.thrift's PageHeader, after three other numbers, in the
+ * compact protocol of Thrift. False when there is none.
  */
 bool page_checksum(std::string_view header, uint32_t *out)
 {
@@ -479,8 +479,9 @@ bool page_checksum(std::string_view header, uint32_t *out)
 
 /*
  * A column chunk's bytes, a window at a time. It holds each page against the checksum in its header, where there is
- * one: Arrow would too, at a third of the speed. Arrow's own buffered stream reads what it skips (InputStream::Advance()
- * is not virtual and reads), so whoever skips a page calls drop_next() before Arrow advances over it.
+ * one: Arrow would too, at a third of the speed. Arrow's own buffered stream reads what it skips
+ * (InputStream::Advance() is not virtual and reads), so whoever skips a page calls drop_next() before Arrow advances
+ * over it.
  */
 class PageStream final : public ar::io::InputStream
 {

@@ -239,7 +239,7 @@ lcdc_status lc_ahead_open(const struct lc_ahead_request *request, struct lc_ahea
     if (threads > self->n_lanes)
         threads = self->n_lanes;
     else if (threads == 1)
-        threads = 0; /* the consumer's own will do */
+        threads = 0;                  /* the consumer's own will do */
     pthread_mutex_lock(&self->mutex); /* the number of threads is theirs to read too */
     while (self->n_threads < threads && pthread_create(&self->threads[self->n_threads], NULL, run, self) == 0)
         self->n_threads++;

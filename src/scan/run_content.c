@@ -31,10 +31,10 @@ enum { PARTS_FRACTION = 4, FILTER_FRACTION = 2, KEPT_FRACTION = 8 };
 /* A row set of one side; one thread's at a time. */
 struct side_set {
     struct lc_row_set *from;
-    int64_t first_row;        /* its first row's number on the side */
-    int64_t n_rows;           /* rows it can have at most; those it has, once read */
-    struct lc_bitmap *rows;   /* positions that were read, then those that are left */
-    struct lc_hash sum;       /* of the rows that were read */
+    int64_t first_row;      /* its first row's number on the side */
+    int64_t n_rows;         /* rows it can have at most; those it has, once read */
+    struct lc_bitmap *rows; /* positions that were read, then those that are left */
+    struct lc_hash sum;     /* of the rows that were read */
     struct lc_kept_rows kept;
 };
 
@@ -51,7 +51,7 @@ struct content {
     struct side sides[2]; /* by enum lc_hash_side */
     struct lc_hash_parts *parts;
     struct lc_hash_filter *filter; /* of the added side; NULL where it would be too large */
-    bool is_checked; /* the images are whole: what leaves is summed up */
+    bool is_checked;               /* the images are whole: what leaves is summed up */
     struct lc_hash seen[2], left[2];
     /* emission */
     enum lc_hash_side phase;
@@ -184,8 +184,8 @@ static lcdc_status keep_rows(struct hashing *job, struct ArrowArray *rows, const
     if (extra->release && file->has_row_ids)
         LC_TRY(lc_row_ids(file, extra, 0, rows->length, positions, &ids, err));
     return lc_kept_rows_add(&job->set->kept, &job->self->sides[job->side].budget, job->self->spec.context->schema,
-                            job->self->spec.shape->columns, rows, is_removed ? job->missing : NULL, first,
-                            job->hashes, ids, err);
+                            job->self->spec.shape->columns, rows, is_removed ? job->missing : NULL, first, job->hashes,
+                            ids, err);
 }
 
 static lcdc_status hash_batch(struct hashing *job, struct ArrowArray *rows, const struct ArrowArray *extra,
@@ -212,8 +212,7 @@ static bool wants_ids(const struct content *self)
 
 static lcdc_status hash_set(struct content *self, enum lc_hash_side side, size_t index, lcdc_error **err)
 {
-    LC_CLEANUP(hashing_done) struct hashing job = {
-        .self = self, .side = side, .set = &self->sides[side].sets[index]};
+    LC_CLEANUP(hashing_done) struct hashing job = {.self = self, .side = side, .set = &self->sides[side].sets[index]};
     struct lc_rows_request request = {.columns = self->spec.context->schema,
                                       .n_extra = wants_ids(self),
                                       .extra = self->row_id,
@@ -248,7 +247,7 @@ static lcdc_status hash_removed(void *context, size_t i, lcdc_error **err)
  * chain, the last one first.
  */
 struct table {
-    size_t n_slots; /* a power of two */
+    size_t n_slots;                  /* a power of two */
     uint32_t *slots, *chains, *next; /* 1 + place of an entry; 0 none */
     const struct lc_hash_entry *entries;
 };
@@ -351,8 +350,8 @@ static lcdc_status hash_sides(struct content *self, lcdc_error **err)
     LC_TRY(lc_hash_parts_new(added + removed, self->spec.shape->memory_limit / PARTS_FRACTION, &self->parts, err));
     if (lc_hash_filter_bytes(added) <= self->spec.shape->memory_limit / FILTER_FRACTION)
         LC_TRY(lc_hash_filter_new(added, &self->filter, err));
-    LC_TRY(lc_parallel(lc_scan_threads(context, commit->n_added, commit->added), commit->n_added, hash_added, self,
-                       err));
+    LC_TRY(
+        lc_parallel(lc_scan_threads(context, commit->n_added, commit->added), commit->n_added, hash_added, self, err));
     LC_TRY(lc_parallel(lc_scan_threads(context, commit->n_removed, commit->removed), commit->n_removed, hash_removed,
                        self, err));
     lc_hash_filter_free(lc_steal(self->filter));
@@ -391,8 +390,8 @@ static lcdc_status next_kept(struct content *self, struct lc_change_batch *out, 
     for (; self->kept_set < side->n; self->kept_set++, self->kept_at = 0) {
         struct lc_kept_rows *kept = &side->sets[self->kept_set].kept;
         while (self->kept_at < kept->n && out->n == 0)
-            LC_TRY(lc_kept_rows_take(kept, self->kept_at++, self->spec.shape, side->left, &self->left[self->phase],
-                                     out, err));
+            LC_TRY(lc_kept_rows_take(kept, self->kept_at++, self->spec.shape, side->left, &self->left[self->phase], out,
+                                     err));
         if (out->n)
             break;
     }
@@ -438,8 +437,8 @@ static lcdc_status open_phase(struct content *self, lcdc_error **err)
     LC_TRY_ALLOC(self->sets && self->sums);
     for (size_t i = 0; i < side->n; i++)
         if (lc_bitmap_count(side->sets[i].rows))
-            self->sets[self->n_sets++] =
-                (struct lc_row_set){.file = side->sets[i].from->file, .rows = -1, .include = side->sets[i].rows};
+            self->sets[self->n_sets++] = (struct lc_row_set){
+                .file = side->sets[i].from->file, .rows = -1, .include = side->sets[i].rows};
     struct lc_ahead_request request = {.context = self->spec.context,
                                        .n = self->n_sets,
                                        .sets = self->sets,

@@ -432,8 +432,8 @@ static lcdc_status make_changes(void *context, struct lc_decoded *decoded, struc
 {
     const struct lineage *self = context;
     out->n = decoded->images.length;
-    LC_TRY(lc_row_ids(self->sets[decoded->set].file, &decoded->extra, 0, out->n, decoded->positions, &out->row_ids,
-                      err));
+    LC_TRY(
+        lc_row_ids(self->sets[decoded->set].file, &decoded->extra, 0, out->n, decoded->positions, &out->row_ids, err));
     lc_array_move(&decoded->images, &out->images);
     return mark_ops(self, out, err);
 }
@@ -446,8 +446,8 @@ static lcdc_status open_side(struct lineage *self, size_t n, const struct side_s
     LC_TRY_ALLOC(self->sets);
     for (size_t i = 0; i < n; i++)
         if (lc_bitmap_count(sides[i].wanted))
-            self->sets[self->n_sets++] =
-                (struct lc_row_set){.file = sides[i].from->file, .rows = -1, .include = sides[i].wanted};
+            self->sets[self->n_sets++] = (struct lc_row_set){
+                .file = sides[i].from->file, .rows = -1, .include = sides[i].wanted};
     struct lc_ahead_request request = {.context = self->spec.context,
                                        .n = self->n_sets,
                                        .sets = self->sets,
