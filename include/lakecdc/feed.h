@@ -77,6 +77,8 @@ LCDC_EXPORT size_t lcdc_plan_commit_count(const lcdc_plan *plan);
 LCDC_EXPORT const lcdc_plan_commit *lcdc_plan_commit_at(const lcdc_plan *plan, size_t i);
 /** The plan as one JSON object on one line. Borrowed. */
 LCDC_EXPORT const char *lcdc_plan_json(const lcdc_plan *plan);
+/** What making the plan took, one JSON object: requests to the storage, files opened, bytes read. Borrowed. */
+LCDC_EXPORT const char *lcdc_plan_stats_json(const lcdc_plan *plan);
 LCDC_EXPORT void lcdc_plan_free(lcdc_plan *plan);
 
 /* ---- feed ------------------------------------------------------------------------------------------------------ */

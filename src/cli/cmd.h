@@ -22,7 +22,8 @@ enum {
     LC_TAKES_COLOR = 64,
     LC_TAKES_SYNC = 128,
     LC_TAKES_LEDGER = 256,
-    LC_TAKES_FOLLOW = 512
+    LC_TAKES_FOLLOW = 512,
+    LC_TAKES_STATS = 1024
 };
 
 struct lc_cli_options {

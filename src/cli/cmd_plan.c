@@ -148,6 +148,8 @@ static int run(const struct lc_cli_options *options, lcdc_source **source, lcdc_
         fprintf(stdout, "%s\n", lcdc_plan_json(*plan));
     else
         print_plan(*plan, lc_cli_wants_color(options->color, STDOUT_FILENO));
+    if (options->stats)
+        fprintf(stderr, "%s\n", lcdc_plan_stats_json(*plan));
     return LCDC_OK;
 }
 

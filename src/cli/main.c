@@ -44,7 +44,8 @@ static const struct lc_cli_command commands[] = {
         .examples = {{"lakecdc plan ./orders", "every commit of the table"},
                      {"lakecdc plan ./orders --from 10 --where \"day = '2024-03-01'\"", "what a filter saves"},
                      {"lakecdc plan ./orders --json", "the same for a machine"}},
-        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_SHAPE | LC_TAKES_LIMITS | LC_TAKES_JSON | LC_TAKES_COLOR,
+        .takes = LC_TAKES_TABLE | LC_TAKES_RANGE | LC_TAKES_SHAPE | LC_TAKES_LIMITS | LC_TAKES_JSON | LC_TAKES_COLOR |
+                 LC_TAKES_STATS,
         .run = lc_cmd_plan,
     },
     {

@@ -7,7 +7,7 @@
 struct lcdc_plan {
     size_t n, cap;
     lcdc_plan_commit *commits;
-    char *json;
+    char *json, *stats;
 };
 
 static lcdc_status add_commit(lcdc_plan *plan, const lcdc_plan_commit *commit, lcdc_error **err)
@@ -71,6 +71,22 @@ static lcdc_status print_plan(lcdc_plan *plan, const struct lc_read *read, const
     return LCDC_OK;
 }
 
+static lcdc_status print_stats(lcdc_plan *plan, struct lc_read *read, lcdc_error **err)
+{
+    struct lc_buf json;
+    lc_buf_init(&json, 1 << 16);
+    lc_buf_printf(&json, "{\"commits\":%zu", plan->n);
+    if (read->ops->stats) {
+        lc_buf_char(&json, ',');
+        read->ops->stats(read, &json);
+    }
+    lc_buf_char(&json, '}');
+    lc_free(plan->stats);
+    plan->stats = lc_buf_take(&json);
+    LC_TRY_ALLOC(plan->stats);
+    return LCDC_OK;
+}
+
 static void clear(lcdc_plan *plan)
 {
     for (size_t i = 0; i < plan->n; i++)
@@ -105,6 +121,7 @@ static lcdc_status fill(void *context, lcdc_error **err)
     LC_TRY(collect(making->plan, reading, err));
     if (backend->may_fall_back)
         LC_TRY(try_first_batch(reading, err));
+    LC_TRY(print_stats(making->plan, reading->read, err));
     return print_plan(making->plan, reading->read, backend->name, err);
 }
 
@@ -141,6 +158,11 @@ const char *lcdc_plan_json(const lcdc_plan *plan)
     return plan ? plan->json : "{}";
 }
 
+const char *lcdc_plan_stats_json(const lcdc_plan *plan)
+{
+    return plan ? plan->stats : "{}";
+}
+
 void lcdc_plan_free(lcdc_plan *plan)
 {
     if (!plan)
@@ -148,5 +170,6 @@ void lcdc_plan_free(lcdc_plan *plan)
     clear(plan);
     lc_free(plan->commits);
     lc_free(plan->json);
+    lc_free(plan->stats);
     lc_free(plan);
 }

@@ -131,7 +131,12 @@ static bool file_stats(const struct lc_data_file *data_file, const struct lc_fie
 static bool file_excludes(const struct lc_data_file *data_file, const struct lc_range *range)
 {
     const struct source *source = data_file->format;
-    return lc_iceberg_partition_excludes(source->spec, source->file, range);
+    LC_ARENA struct lc_arena arena = {0};
+    struct lc_column_stats stats = {.null_count = -1, .row_count = data_file->rows};
+    bool has_bounds = range->field->id != LC_NO_ID &&
+                      lc_iceberg_partition_stats(source->spec, source->file, range->field, &arena, &stats);
+    return (has_bounds && lc_range_excludes(range, &stats)) ||
+           lc_iceberg_partition_excludes(source->spec, source->file, range);
 }
 
 /* ---- partition values that stand in for columns ---- */

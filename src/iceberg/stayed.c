@@ -151,6 +151,15 @@ static int newest_first(const void *a, const void *b)
     return strcmp((*x)->path, (*y)->path);
 }
 
+/* How many manifests to fetch when `seen` have been read: a search that may end soon begins with few. */
+static size_t look_ahead(const struct search *self, size_t seen)
+{
+    bool may_end = true;
+    for (size_t i = 0; i < self->n; i++)
+        may_end = may_end && self->deletes[i].target.n > 0;
+    return !may_end || seen >= LC_ICEBERG_MANIFESTS_AHEAD ? LC_ICEBERG_MANIFESTS_AHEAD : seen + 1;
+}
+
 /* Rows are deleted from new files more often than from old ones, and a search for named files ends with the last. */
 static lcdc_status search_manifests(struct search *self, bool *seen, bool by_partition, lcdc_error **err)
 {
@@ -166,7 +175,7 @@ static lcdc_status search_manifests(struct search *self, bool *seen, bool by_par
     for (size_t i = 0; i < n && self->n_open; i++) {
         if (!may_hold_hit(self, wanted[i], by_partition))
             continue;
-        for (size_t k = i; k < n && k < i + LC_ICEBERG_MANIFESTS_AHEAD; k++)
+        for (size_t k = i; k < n && k - i < look_ahead(self, i); k++)
             lc_iceberg_manifest_want(self->table, wanted[k]);
         LC_TRY(lc_iceberg_data_visit(self->table, self->cache, wanted[i], visit, self, err));
         seen[wanted[i] - list->manifests] = true;

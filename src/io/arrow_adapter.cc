@@ -90,6 +90,7 @@ constexpr int64_t kFooterMemory = INT64_C(256) << 20;
 constexpr int64_t kIpcMemory = INT64_C(1) << 30;
 constexpr int64_t kLocalWindow = INT64_C(64) << 10; /* bytes a column reads at once */
 constexpr int64_t kRemoteWindow = INT64_C(1) << 20;
+constexpr int64_t kScattered = INT64_C(64) << 10; /* a wanted row to every so many bytes: then they are read in a row */
 constexpr int64_t kLeastWindow = INT64_C(16) << 10; /* what Arrow looks at to find a page header */
 constexpr int32_t kThriftStringLimit = 16 << 20;
 constexpr int32_t kThriftContainerLimit = 500 * 1000;
@@ -2929,14 +2930,20 @@ class Scan
         }
     }
 
+    /* Rows that lie scattered over all of a group take as many bytes as all of its rows. */
     bool is_mostly_wanted(int group) const
     {
         if (group == group_ + 1)
             return ranges_.empty() && request_.include == nullptr;
-        int64_t rows = 0;
+        int64_t rows = 0, bytes = 0;
+        for (const struct lc_span &chunk : chunks_of(group))
+            bytes += chunk.n;
         for (const Run &window : windows_)
-            rows += window.n;
-        return rows >= metadata_->num_rows() / 2;
+            rows += request_.include ? static_cast<int64_t>(lc_bitmap_count_range(
+                                           request_.include, static_cast<uint64_t>(window.first),
+                                           static_cast<uint64_t>(window.n)))
+                                     : window.n;
+        return rows >= metadata_->num_rows() / 2 || rows >= bytes / kScattered;
     }
 
     std::vector<struct lc_span> chunks_of(int group) const

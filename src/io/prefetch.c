@@ -15,7 +15,8 @@
 
 #include "io/storage.h"
 
-enum { BUCKETS = 1024, MAX_BLOCKS = 65536, MAX_THREADS = 16, HOLE = 64 << 10, PIECE = 8 << 20 };
+enum { BUCKETS = 1024, MAX_BLOCKS = 65536, MAX_THREADS = 16, HOLE = 64 << 10, MAX_STREAMS = 4096 };
+enum { LEAST_PIECE = 256 << 10, PIECE = 8 << 20, PIECES_AHEAD = 2 };
 
 enum state { QUEUED, RUNNING, READY, FAILED };
 
@@ -37,6 +38,14 @@ struct block {
     bool is_orphan; /* in no bucket any more: its last user frees it */
 };
 
+/* A long span: it is fetched piece by piece, a little ahead of whoever reads it. */
+struct stream {
+    struct stream *next;
+    char *path;
+    int64_t size, first, at, end; /* `at`: where the next piece begins */
+    int64_t piece;
+};
+
 struct prefetch {
     struct lc_storage base;
     struct lc_storage *below;
@@ -45,6 +54,8 @@ struct prefetch {
     pthread_cond_t changed;
     struct block *buckets[BUCKETS];
     struct block *first, *last; /* queued */
+    struct stream *streams;
+    size_t n_streams;
     size_t n_blocks, n_queued, held;
     int n_threads;
 };
@@ -141,7 +152,7 @@ static bool has_room(struct prefetch *self, size_t n)
     for (size_t i = 0; i < BUCKETS && self->held > self->max - n; i++)
         for (struct block *at = self->buckets[i], *next; at; at = next) {
             next = at->next_of_path;
-            if (at->state == READY && at->used > 0 && at->users == 0)
+            if (at->state == READY && at->n > 0 && at->used >= at->n && at->users == 0)
                 drop(self, at);
         }
     return self->held <= self->max - n;
@@ -272,20 +283,69 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static void add_pieces(struct prefetch *self, const char *path, int64_t size, struct lc_span span)
+static void stream_free(struct stream *stream)
 {
-    while (span.n > 0) {
-        int64_t n = span.n < PIECE ? span.n : PIECE;
-        if (!find_byte(self, path, span.offset) && !add(self, path, size, span.offset, n))
-            return;
-        span.offset += n;
-        span.n -= n;
-    }
+    lc_free(stream->path);
+    lc_free(stream);
 }
 
-/* Spans that lie close together are one request, and a long one is several. */
+/* Fetches the next pieces of a stream whose reader is at `offset`; false when there are none left. */
+static bool top_up(struct prefetch *self, struct stream *stream, int64_t offset)
+{
+    if (stream->at < offset)
+        stream->at = offset;
+    while (stream->at < stream->end && stream->at < offset + PIECES_AHEAD * stream->piece) {
+        int64_t left = stream->end - stream->at, n = left < stream->piece ? left : stream->piece;
+        if (!find_byte(self, stream->path, stream->at) && !add(self, stream->path, stream->size, stream->at, n))
+            return true;
+        stream->at += n;
+    }
+    return stream->at < stream->end;
+}
+
+static void top_up_streams(struct prefetch *self, const char *path, int64_t offset)
+{
+    for (struct stream **at = &self->streams; *at;) {
+        struct stream *stream = *at;
+        bool is_here = offset >= stream->first && offset < stream->end && strcmp(stream->path, path) == 0;
+        if (!is_here || top_up(self, stream, offset)) {
+            at = &stream->next;
+            continue;
+        }
+        *at = stream->next;
+        self->n_streams--;
+        stream_free(stream);
+    }
+    if (self->n_queued)
+        start_threads(self);
+}
+
+static void add_stream(struct prefetch *self, const char *path, int64_t size, struct lc_span span, int64_t piece)
+{
+    struct stream *stream = self->n_streams < MAX_STREAMS ? lc_calloc(1, sizeof(*stream)) : NULL;
+    char *copy = stream ? lc_strdup(path) : NULL;
+    if (!copy) {
+        lc_free(stream);
+        return;
+    }
+    *stream = (struct stream){.next = self->streams,
+                              .path = copy,
+                              .size = size,
+                              .first = span.offset,
+                              .at = span.offset,
+                              .end = span.offset + span.n,
+                              .piece = piece};
+    self->streams = stream;
+    self->n_streams++;
+    (void)top_up(self, stream, span.offset);
+}
+
+/* Short spans that lie close together are one request; a long one, of which readers take a part at a time, is several
+   one after the other, so that the parts of all long ones that are read at once fit. */
 static void add_spans(struct prefetch *self, const char *path, int64_t size, size_t n, const struct lc_span *spans)
 {
+    int64_t share = (int64_t)self->max / (int64_t)(2 * PIECES_AHEAD * n);
+    int64_t piece = share < LEAST_PIECE ? LEAST_PIECE : share > PIECE ? PIECE : share;
     LC_FREE struct lc_span *sorted = lc_calloc(n, sizeof(*sorted));
     if (!sorted)
         return;
@@ -293,12 +353,16 @@ static void add_spans(struct prefetch *self, const char *path, int64_t size, siz
     qsort(sorted, n, sizeof(*sorted), by_offset);
     for (size_t i = 0; i < n;) {
         struct lc_span whole = sorted[i++];
-        while (i < n && sorted[i].offset - (whole.offset + whole.n) <= HOLE) {
-            int64_t end = sorted[i].offset + sorted[i].n;
-            whole.n = end > whole.offset + whole.n ? end - whole.offset : whole.n;
-            i++;
+        for (; i < n && sorted[i].offset - (whole.offset + whole.n) <= HOLE; i++) {
+            int64_t end = sorted[i].offset + sorted[i].n, now = whole.offset + whole.n;
+            if ((end > now ? end : now) - whole.offset > piece)
+                break;
+            whole.n = (end > now ? end : now) - whole.offset;
         }
-        add_pieces(self, path, size, whole);
+        if (whole.n > piece)
+            add_stream(self, path, size, whole, piece);
+        else if (whole.n > 0 && !find_byte(self, path, whole.offset))
+            (void)add(self, path, size, whole.offset, whole.n);
     }
 }
 
@@ -336,6 +400,12 @@ static void prefetch_forget(struct lc_storage *storage)
     for (size_t i = 0; i < BUCKETS; i++)
         while (self->buckets[i])
             drop(self, self->buckets[i]);
+    while (self->streams) {
+        struct stream *stream = self->streams;
+        self->streams = stream->next;
+        stream_free(stream);
+    }
+    self->n_streams = 0;
     pthread_mutex_unlock(&self->lock);
 }
 
@@ -419,6 +489,7 @@ static void read_blocks(struct prefetch *self, const char *path, int64_t *offset
 {
     struct block *block;
     pthread_mutex_lock(&self->lock);
+    top_up_streams(self, path, *offset);
     while (*n > 0 && (block = find_byte(self, path, *offset)) != NULL) {
         block->users++;
         await(self, block);

@@ -113,6 +113,27 @@ static bool conjunct_range(const struct lc_expr *e, struct lc_range *out)
     return false;
 }
 
+static size_t count_conjuncts(const struct lc_expr *expr)
+{
+    size_t n = 0;
+    if (expr->kind != LC_EXPR_AND)
+        return 1;
+    for (size_t i = 0; i < expr->n_args; i++)
+        n += count_conjuncts(expr->args[i]);
+    return n;
+}
+
+/* BETWEEN is a conjunction inside one. */
+static void add_ranges(const struct lc_expr *expr, struct lc_range *ranges, size_t *n)
+{
+    if (expr->kind != LC_EXPR_AND) {
+        *n += conjunct_range(expr, &ranges[*n]);
+        return;
+    }
+    for (size_t i = 0; i < expr->n_args; i++)
+        add_ranges(expr->args[i], ranges, n);
+}
+
 lcdc_status lc_pushdown_ranges(const struct lc_expr *expr, struct lc_arena *arena, size_t *n_out,
                                const struct lc_range **out, lcdc_error **err)
 {
@@ -120,12 +141,9 @@ lcdc_status lc_pushdown_ranges(const struct lc_expr *expr, struct lc_arena *aren
     *out = NULL;
     if (!expr)
         return LCDC_OK;
-    size_t n = expr->kind == LC_EXPR_AND ? expr->n_args : 1;
-    struct lc_range *ranges = lc_arena_array(arena, n, sizeof(*ranges));
+    struct lc_range *ranges = lc_arena_array(arena, count_conjuncts(expr), sizeof(*ranges));
     LC_TRY_ALLOC(ranges);
-    for (size_t i = 0; i < n; i++)
-        if (conjunct_range(expr->kind == LC_EXPR_AND ? expr->args[i] : expr, &ranges[*n_out]))
-            ++*n_out;
+    add_ranges(expr, ranges, n_out);
     *out = ranges;
     return LCDC_OK;
 }

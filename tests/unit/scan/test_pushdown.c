@@ -66,6 +66,8 @@ static const struct {
     {"v IS NOT NULL", ".....x"},
     {"v LIKE 'c%'", "......"},
     {"k = 9 AND v = 'c'", "xxx.xx"},
+    {"(k >= 9 AND k <= 9) AND v = 'c'", "xxx.xx"},
+    {"k BETWEEN 9 AND 9 AND v = 'c'", "xxx.xx"},
     {"k = 9 OR v = 'c'", "......"},
     {"k = 9 OR k = 8", "......"},
     {"NOT (k = 15)", "......"},
