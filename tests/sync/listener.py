@@ -17,6 +17,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from delta.tables import FEED, WIDEN, append, delete, row, table, update
+from iceberg.rest_catalog import Catalog, loaded
 from support import harness
 from support.delta_schema import Field, Struct
 from support.harness import check_refused, main
@@ -151,6 +152,34 @@ def test_iceberg_table_without_snapshots(d):
     t.append([(1, "n1", 10)])
     t.save()
     assert s.once().code == 0 and s.replayed("t") == keyed([person(1)])
+
+
+def test_tables_of_a_rest_catalog(d):
+    """The catalog says where a table's newest metadata is; a look at a table that has nothing new asks it and no more."""
+    t = people(d + "/t")
+    place = t.save()
+    path = "/api/v1/namespaces/db/tables/t"
+    with Catalog({"/api/v1/config": (200, {"defaults": {}, "overrides": {}})}) as catalog:
+        catalog.answers[path] = (200, loaded(place, inline=False))
+        s = Sync(d, {"t": {"source": "ice", "table": "db.t"}})
+        s.config["sources"]["ice"] = {"catalog": catalog.uri}
+        s.save()
+        with s.start() as run:
+            run.until(lambda: len(s.lines("t")) == 3, "the snapshot")
+            asked = len(catalog.requests)
+            run.until(lambda: len(catalog.requests) > asked + 3, "looks at the catalog")
+            t.upsert([(3, "n3+", 30), (4, "n4", 40)], ["id"])
+            catalog.answers[path] = (200, loaded(t.save(), inline=False))
+            run.until(lambda: 4 in s.replayed("t"), "the commit")
+            catalog.answers.pop(path)
+            run.until(lambda: run.events("failed", "t"), "a failure")
+            catalog.answers[path] = (200, loaded(t.save(), inline=False))
+            run.until(lambda: s.state("t")["state"] == "active", "that it goes on")
+            seconds, code = run.stop()
+            assert code == 0 and seconds < (5 if is_sanitized() else 1), (code, seconds)
+        assert s.replayed("t") == keyed([person(1), person(2), person(3, "n3+"), person(4)])
+        r = harness.run("sync", "--init", catalog.uri, "--table", "db.t")
+        assert r.code == 0 and f'catalog: "{catalog.uri}"' in r.out.decode() and 'table: "db.t"' in r.out.decode(), r.err
 
 
 def test_dry_run_moves_nothing(d):
