@@ -480,7 +480,8 @@ static lcdc_status lineage_next(struct lc_run *run, struct lc_change_batch *out,
         if (*more)
             return LCDC_OK;
     }
-    self->phase = AFTER;
+    if (self->phase != AFTER) /* threads look at it once they are there */
+        self->phase = AFTER;
     return next_of_side(self, self->spec.commit->n_added, self->added, out, more, err);
 }
 
