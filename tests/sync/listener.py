@@ -437,6 +437,37 @@ def test_one_table_that_fails_does_not_hold_up_another(d):
     assert found["state"] == "active" and found["last_error"] is None, found
 
 
+def test_a_sink_that_fails_moves_no_cursor(d):
+    t = table(d + "/t", FEED)
+    append(t, 1, 2)
+    o = table(d + "/o")
+    append(o, 1)
+    s = Sync(d, {"t": {"sink_options": {"path": "missing/t.jsonl"}}, "o": {}})
+    r = s.once()
+    assert r.code != 0 and "1 of 2 tables did not succeed; table 't'" in r.err and "missing" in r.err, r.err
+    found = s.state("t")
+    assert found["state"] == "failing" and found["cursor"] is None and found["failures"] == 1 and found["rows"] == 0, found
+    in_step(s, "o", o)
+    update(t, 1, name="x")
+    assert s.once().code != 0 and s.state("t")["failures"] == 2
+    os.mkdir(d + "/missing")
+    assert s.once().code == 0
+    os.rename(d + "/missing/t.jsonl", d + "/t.jsonl")
+    in_step(s, "t", t)
+
+
+def test_a_value_that_fits_no_cast_moves_no_cursor(d):
+    t = table(d + "/t", FEED)
+    append(t, 1)
+    s = Sync(d, {"t": {"transforms": [{"cast": {"name": "int"}}]}})
+    r = s.once()
+    assert r.code == 4 and "cast of column 'name': value 'n1' is no int" in r.err and "sync.cast" in r.err, r.err
+    assert s.state("t")["cursor"] is None and not s.lines("t")
+    update(t, 1, name="17")
+    r = s.once()
+    assert r.code == 0 and s.replayed("t") == {1: row(1, name=17)}, r.err
+
+
 def test_one_process_a_ledger(d):
     t = table(d + "/t")
     append(t, 1)
