@@ -114,8 +114,7 @@ static lcdc_status from_time(const struct lc_archive *self, const lcdc_request *
         add_servable(self, err);
         return status;
     }
-    while (at < self->n &&
-           (request->from_exclusive ? self->names[at].ts_us <= ts : self->names[at].ts_us < ts))
+    while (at < self->n && (request->from_exclusive ? self->names[at].ts_us <= ts : self->names[at].ts_us < ts))
         at++;
     *out = at;
     return LCDC_OK;
@@ -126,8 +125,7 @@ static lcdc_status to_time(const struct lc_archive *self, const lcdc_request *re
     int64_t ts = request->to.ts_us;
     size_t at = self->n;
     LC_TRY(check_times(self, err));
-    while (at > 0 &&
-           (request->to_exclusive ? self->names[at - 1].ts_us >= ts : self->names[at - 1].ts_us > ts))
+    while (at > 0 && (request->to_exclusive ? self->names[at - 1].ts_us >= ts : self->names[at - 1].ts_us > ts))
         at--;
     *out = at;
     return LCDC_OK;
@@ -185,8 +183,8 @@ bool lc_archive_base(const struct lc_archive *self, size_t at, size_t *out)
 
 static lcdc_status no_state(const struct lc_archive *self, lcdc_error **err)
 {
-    lcdc_status status = lc_fail(err, LC_R_ARCHIVE_NO_STATE,
-                                 "%s holds changes only, not the rows that they began with", self->root);
+    lcdc_status status = lc_fail(err, LC_R_ARCHIVE_NO_STATE, "%s holds changes only, not the rows that they began with",
+                                 self->root);
     add_servable(self, err);
     return status;
 }

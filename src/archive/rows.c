@@ -14,7 +14,7 @@ struct lc_archive_rows {
     struct lc_archive_rows_spec spec;
     struct lc_arena arena;
     struct lc_archive_manifest manifest;
-    struct lc_field row;   /* STRUCT of op and the images that the commit has */
+    struct lc_field row;     /* STRUCT of op and the images that the commit has */
     int before_at, after_at; /* where they stand in it; -1: none */
     bool two_passes;
     int pass;
@@ -181,8 +181,8 @@ struct picked {
 
 static lcdc_status bad_row(const struct lc_archive_rows *self, const char *what, lcdc_error **err)
 {
-    return lc_fail(err, LC_R_ARCHIVE_BAD, "%s/%s: %s", self->spec.archive->root,
-                   self->manifest.parts[self->part].name, what);
+    return lc_fail(err, LC_R_ARCHIVE_BAD, "%s/%s: %s", self->spec.archive->root, self->manifest.parts[self->part].name,
+                   what);
 }
 
 static lcdc_status pick(const struct lc_archive_rows *self, const struct ArrowArray *batch, int64_t row, lcdc_op op,

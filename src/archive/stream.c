@@ -158,8 +158,7 @@ static lcdc_status compare(const struct lc_archive_view *view, size_t at, struct
 
 static bool is_compared(const struct commits *self)
 {
-    return self->at > 0 && self->at != self->plain &&
-           self->view.archive->names[self->at].kind != LC_ARCHIVE_CHANGES;
+    return self->at > 0 && self->at != self->plain && self->view.archive->names[self->at].kind != LC_ARCHIVE_CHANGES;
 }
 
 static lcdc_status next_row(struct commits *self, struct lc_change_batch *out, lcdc_error **err)
@@ -242,9 +241,8 @@ static lcdc_status find_base(const struct lc_archive_view *view, size_t at, size
 
 static struct lc_stage_spec stage_spec(const struct lc_archive_view *view)
 {
-    return (struct lc_stage_spec){.columns = view->schema,
-                                  .memory_limit = view->shape->memory_limit / 4,
-                                  .batch_rows = view->shape->batch_rows};
+    return (struct lc_stage_spec){
+        .columns = view->schema, .memory_limit = view->shape->memory_limit / 4, .batch_rows = view->shape->batch_rows};
 }
 
 /* The state after commit `at` with every column. */

@@ -231,9 +231,8 @@ static void drop_writer(struct follow *self)
 static lcdc_status new_writer(struct follow *self, struct ArrowSchema *take_schema, lcdc_error **err)
 {
     bool is_terminal = lc_cli_is_terminal(STDOUT_FILENO);
-    lcdc_writer_options shape = {
-        .color = lc_cli_wants_color(self->options->color, is_terminal ? STDOUT_FILENO : -1),
-        .width = is_terminal ? lc_cli_terminal_width(STDOUT_FILENO) : 0};
+    lcdc_writer_options shape = {.color = lc_cli_wants_color(self->options->color, is_terminal ? STDOUT_FILENO : -1),
+                                 .width = is_terminal ? lc_cli_terminal_width(STDOUT_FILENO) : 0};
     drop_writer(self);
     self->schema = *take_schema;
     return lcdc_writer_new(self->format, &self->schema, &shape, lc_cli_output_write, &self->output, &self->writer, err);
@@ -343,8 +342,9 @@ static void explain_end(const struct follow *self, const lcdc_error *error)
     bool is_about_place = status == LCDC_GONE || strcmp(lcdc_error_reason(error), "cursor.other_table") == 0 ||
                           (status == LCDC_NOT_FOUND && lcdc_request_get(self->request, "cursor"));
     if (is_about_place && !self->options->quiet)
-        fprintf(stderr, "lakecdc: follow cannot go on from where it was; to begin anew with the rows of now, %s%s%suse "
-                        "--bootstrap\n",
+        fprintf(stderr,
+                "lakecdc: follow cannot go on from where it was; to begin anew with the rows of now, %s%s%suse "
+                "--bootstrap\n",
                 has_file ? "remove " : "", has_file ? self->options->cursor_file : "", has_file ? " and " : "");
 }
 

@@ -140,9 +140,9 @@ static lcdc_status check_version(const struct json_t *json, lcdc_error **err)
 {
     int64_t version = -1;
     (void)lc_json_get_i64(json, "version", &version);
-    return version == VERSION ? LCDC_OK
-                              : lc_fail(err, LC_R_ARCHIVE_BAD, "its version is %" PRId64 ", expected %d", version,
-                                        (int)VERSION);
+    return version == VERSION
+               ? LCDC_OK
+               : lc_fail(err, LC_R_ARCHIVE_BAD, "its version is %" PRId64 ", expected %d", version, (int)VERSION);
 }
 
 /* ---- a commit ---- */

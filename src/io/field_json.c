@@ -37,13 +37,12 @@ static void print_field(struct lc_buf *out, const struct lc_field *field);
 
 static void print_parts(struct lc_buf *out, const struct lc_field *field)
 {
-    static const char *const map_keys[] = {"key", "value"};
     if (field->type.kind == LC_TYPE_STRUCT) {
         lc_buf_text(out, ",\"fields\":");
         lc_field_json_print(out, field);
     } else if (lc_type_is_nested(field->type.kind)) {
         for (size_t i = 0; i < field->n_children; i++) {
-            lc_buf_printf(out, ",\"%s\":", field->type.kind == LC_TYPE_LIST ? "element" : map_keys[i]);
+            lc_buf_printf(out, ",\"%s\":", field->type.kind == LC_TYPE_LIST ? "element" : i == 0 ? "key" : "value");
             print_field(out, &field->children[i]);
         }
     }
@@ -103,7 +102,7 @@ static bool parse_hex(struct lc_str text, struct lc_arena *arena, struct lc_str 
     char *bytes = lc_arena_alloc(arena, text.n / 2);
     bool good = bytes && text.n % 2 == 0;
     for (size_t i = 0; good && i < text.n / 2; i++) {
-        unsigned high, low;
+        unsigned high = 0, low = 0;
         good = hex_digit(text.p[2 * i], &high) && hex_digit(text.p[2 * i + 1], &low);
         bytes[i] = (char)(high << 4 | low);
     }
@@ -214,8 +213,7 @@ lcdc_status lc_field_json_parse(const struct json_t *array, struct lc_arena *are
                                 lcdc_error **err)
 {
     struct parser parser = {.arena = arena, .column = ""};
-    struct lc_field made = {
-        .name = "", .physical = "", .id = LC_NO_ID, .nullable = true, .type.kind = LC_TYPE_STRUCT};
+    struct lc_field made = {.name = "", .physical = "", .id = LC_NO_ID, .nullable = true, .type.kind = LC_TYPE_STRUCT};
     LC_TRY(parse_fields(&parser, array, 0, &made, err));
     *out = made;
     return LCDC_OK;

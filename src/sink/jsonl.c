@@ -365,8 +365,7 @@ static const struct lc_sink_ops windows_ops = {.name = "jsonl",
                                                .abort = lc_windows_abort,
                                                .close = lc_windows_close};
 
-static lcdc_status open_one(const struct lc_sink_setup *setup, const char *path, struct lc_sink **out,
-                            lcdc_error **err)
+static lcdc_status open_one(const struct lc_sink_setup *setup, const char *path, struct lc_sink **out, lcdc_error **err)
 {
     LC_BUF struct lc_buf state_path = {0};
     struct jsonl *self = lc_calloc(1, sizeof(*self));

@@ -118,8 +118,8 @@ static void put_plain_field(struct lc_buf *out, const char *name, const char *ty
 static char *value_schema(const struct lc_sink_setup *setup)
 {
     struct lc_buf out;
-    static const char *const source[][2] = {{"connector", "string"}, {"name", "string"},  {"ts_ms", "int64"},
-                                            {"snapshot", "string"},  {"db", "string"},    {"table", "string"},
+    static const char *const source[][2] = {{"connector", "string"}, {"name", "string"},    {"ts_ms", "int64"},
+                                            {"snapshot", "string"},  {"db", "string"},      {"table", "string"},
                                             {"commit", "int64"},     {"event_id", "string"}};
     lc_buf_init(&out, MAX_TEXT);
     lc_buf_text(&out, "{\"schema\":{\"type\":\"struct\",\"optional\":false,\"name\":\"lakecdc.Envelope\",\"fields\":[");

@@ -117,11 +117,22 @@ static void on_log(const rd_kafka_t *client, int level, const char *facility, co
 /* What the sink decides itself, and what would load code or turn the log's secrets on. */
 static bool is_reserved(struct lc_str key)
 {
-    static const char *const keys[] = {
-        "bootstrap.servers",  "metadata.broker.list", "enable.idempotence",       "acks",
-        "transactional.id",   "request.required.acks", "enable.gapless.guarantee", "message.timeout.ms",
-        "delivery.timeout.ms", "plugin.library.paths", "ssl.engine.location",      "ssl.providers",
-        "interceptors",       "log.queue",            "opaque",                   "debug"};
+    static const char *const keys[] = {"bootstrap.servers",
+                                       "metadata.broker.list",
+                                       "enable.idempotence",
+                                       "acks",
+                                       "transactional.id",
+                                       "request.required.acks",
+                                       "enable.gapless.guarantee",
+                                       "message.timeout.ms",
+                                       "delivery.timeout.ms",
+                                       "plugin.library.paths",
+                                       "ssl.engine.location",
+                                       "ssl.providers",
+                                       "interceptors",
+                                       "log.queue",
+                                       "opaque",
+                                       "debug"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (lc_str_is(key, keys[i]))
             return true;
@@ -185,12 +196,10 @@ static lcdc_status set_lines(rd_kafka_conf_t *conf, const char *lines, lcdc_erro
 
 static lcdc_status fill_conf(const struct lc_kafka_settings *settings, rd_kafka_conf_t *conf, lcdc_error **err)
 {
-    const char *const optional[][2] = {{"security.protocol", settings->security},
-                                       {"sasl.mechanism", settings->mechanism},
-                                       {"sasl.username", settings->username},
-                                       {"sasl.password", settings->password},
-                                       {"ssl.ca.location", settings->ca_file},
-                                       {"transactional.id", settings->transactional_id}};
+    const char *const optional[][2] = {
+        {"security.protocol", settings->security}, {"sasl.mechanism", settings->mechanism},
+        {"sasl.username", settings->username},     {"sasl.password", settings->password},
+        {"ssl.ca.location", settings->ca_file},    {"transactional.id", settings->transactional_id}};
     LC_BUF struct lc_buf timeout = {0};
     LC_TRY(set(conf, "client.id", "lakecdc", err));
     LC_TRY(set(conf, "queue.buffering.max.kbytes", "65536", err)); /* memory; what properties say wins */
@@ -334,10 +343,18 @@ lcdc_status lc_kafka_begin(struct lc_kafka_link *self, lcdc_error **err)
 
 static rd_kafka_resp_err_t produce(struct lc_kafka_link *self, struct lc_str key, struct lc_str value, const char *id)
 {
-    return rd_kafka_producev(
-        self->client, RD_KAFKA_V_TOPIC(self->settings.topic), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-        RD_KAFKA_V_KEY(key.p, key.n), RD_KAFKA_V_VALUE((void *)(uintptr_t)value.p, value.n),
-        RD_KAFKA_V_HEADER("lakecdc.event_id", id, (ssize_t)strlen(id)), RD_KAFKA_V_END);
+    const rd_kafka_vu_t parts[] = {
+        {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = self->settings.topic},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+        {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {.ptr = (void *)(uintptr_t)key.p, .size = key.n}},
+        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {.ptr = (void *)(uintptr_t)value.p, .size = value.n}},
+        {.vtype = RD_KAFKA_VTYPE_HEADER,
+         .u.header = {.name = "lakecdc.event_id", .val = id, .size = (ssize_t)strlen(id)}}};
+    rd_kafka_error_t *error = rd_kafka_produceva(self->client, parts, sizeof(parts) / sizeof(parts[0]));
+    rd_kafka_resp_err_t code = error ? rd_kafka_error_code(error) : RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (error)
+        rd_kafka_error_destroy(error);
+    return code;
 }
 
 lcdc_status lc_kafka_send(struct lc_kafka_link *self, struct lc_str key, struct lc_str value, const char *id,

@@ -22,7 +22,7 @@ struct lc_kafka_link {
     struct lc_kafka_settings settings;
     rd_kafka_t *client; /* NULL: closed */
     int64_t sent, answered;
-    rd_kafka_resp_err_t error; /* of the first message that was not delivered since the last reset */
+    rd_kafka_resp_err_t error;   /* of the first message that was not delivered since the last reset */
     rd_kafka_resp_err_t trouble; /* what the client last said of its brokers */
     char trouble_text[512];
 };

@@ -251,12 +251,11 @@ static lcdc_status archive_begin(struct lc_sink *sink, const struct lc_window *w
     LC_TRY(find_again(self, window, err));
     LC_TRY(refuse_second_state(self, window, err));
     int64_t next = self->index.n ? self->index.names[self->index.n - 1].sequence + 1 : 0;
-    self->made = (struct lc_archive_manifest){
-        .name = {.kind = (enum lc_archive_kind)window->kind,
-                 .sequence = next,
-                 .snapshot = window->snapshot < 0 ? -1 : window->snapshot,
-                 .ts_us = window->ts_us},
-        .images = *self->setup->images};
+    self->made = (struct lc_archive_manifest){.name = {.kind = (enum lc_archive_kind)window->kind,
+                                                       .sequence = next,
+                                                       .snapshot = window->snapshot < 0 ? -1 : window->snapshot,
+                                                       .ts_us = window->ts_us},
+                                              .images = *self->setup->images};
     if (self->again)
         self->made.name = self->old.name;
     return make_stage(self, err);
