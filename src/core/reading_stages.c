@@ -9,7 +9,18 @@ struct filter_stage {
     struct lc_change_stream *below;
     const struct lc_expr *filter;
     const struct lc_field *columns;
+    bool *certain; /* of each column: the filter looks at it, and the table declares that it holds no nulls */
 };
+
+/* A delete whose filter column is null because its source could not supply it is kept: nothing else can a null mean
+   where the table has none. In any other column it is the row's own, and the filter decided on it. */
+static void keep_unknown_deletes(const struct filter_stage *self, const struct lc_change_batch *batch, uint8_t *mask)
+{
+    for (size_t c = 0; c < self->columns->n_children; c++)
+        for (int64_t i = 0; self->certain[c] && i < batch->n; i++)
+            mask[i] = mask[i] ||
+                      (lc_change_op(batch, i) == LCDC_OP_DELETE && lc_array_is_null(batch->images.children[c], i));
+}
 
 static lcdc_status filter_batch(const struct filter_stage *self, struct lc_change_batch *batch, lcdc_error **err)
 {
@@ -17,6 +28,7 @@ static lcdc_status filter_batch(const struct filter_stage *self, struct lc_chang
     LC_FREE uint8_t *mask = lc_alloc((size_t)n);
     LC_TRY_ALLOC(mask);
     LC_TRY(lc_filter_eval(self->filter, &batch->images, mask, err));
+    keep_unknown_deletes(self, batch, mask);
     for (int64_t i = 0; i < n; i++) {
         if (!mask[i])
             continue;
@@ -56,6 +68,7 @@ static void filter_release(struct lc_change_stream *stream)
 {
     struct filter_stage *self = (struct filter_stage *)stream;
     lc_change_stream_free(self->below);
+    lc_free(self->certain);
     lc_free(self);
 }
 
@@ -64,11 +77,18 @@ lcdc_status lc_stage_filter(struct lc_change_stream *take_below, const struct lc
 {
     static const struct lc_change_stream_ops ops = {filter_next, filter_release};
     struct filter_stage *self = lc_calloc(1, sizeof(*self));
-    if (!self) {
+    bool *certain = lc_calloc(columns->n_children ? columns->n_children : 1, sizeof(*certain));
+    if (!self || !certain) {
+        lc_free(self);
+        lc_free(certain);
         lc_change_stream_free(take_below);
         return lc_fail_oom(err);
     }
-    *self = (struct filter_stage){.stream.ops = &ops, .below = take_below, .filter = filter, .columns = columns};
+    lc_filter_columns(filter, certain);
+    for (size_t c = 0; c < columns->n_children; c++)
+        certain[c] = certain[c] && !columns->children[c].nullable;
+    *self = (struct filter_stage){
+        .stream.ops = &ops, .below = take_below, .filter = filter, .columns = columns, .certain = certain};
     *out = &self->stream;
     return LCDC_OK;
 }

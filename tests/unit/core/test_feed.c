@@ -527,6 +527,29 @@ static void test_refusals(void **state)
 
 /* ---- the filter ---- */
 
+/* A key that is null in a delete was not supplied where the table has no null keys, and is a value where it has. */
+static void test_a_delete_that_cannot_be_judged_is_kept(void **state)
+{
+    (void)state;
+    static const struct lc_script_batch keyless[] = {
+        {"di", "[{\"k\":null,\"v\":\"x\",\"w\":1}," ROW(4, "y", 2) "]", NULL, 3, true},
+    };
+    for (int i = 0; i < 4; i++) {
+        struct session s;
+        bool is_declared = i / 2;
+        fake_reset();
+        fake.wrong_script = keyless;
+        fake.n_wrong_script = 1;
+        table_fields[0].nullable = !is_declared;
+        assert_int_equal(begin(&s, "from", "3", "where", "k = 4", "pushdown", i % 2 ? "true" : "false", NULL), LCDC_OK);
+        read_all(&s);
+        assert_string_equal(s.text.p, is_declared ? "delete {null,<x>,<1>} null <3>\ninsert null {<4>,<y>,<2>} <3>\n"
+                                                  : "insert null {<4>,<y>,<2>} <3>\n");
+        end(&s);
+    }
+    table_fields[0].nullable = true;
+}
+
 static void expect_pushed(const char *pushed, bool net, const char *identity, const char *where, const char *pushdown)
 {
     struct session s;
@@ -1078,6 +1101,7 @@ int main(void)
         cmocka_unit_test(test_server_first),
         cmocka_unit_test(test_fallback_before_the_first_batch),
         cmocka_unit_test(test_no_fallback),
+        cmocka_unit_test(test_a_delete_that_cannot_be_judged_is_kept),
         cmocka_unit_test(test_plan_and_verify_fall_back_too),
         cmocka_unit_test(test_a_verdict_when_nothing_can_be_read),
         cmocka_unit_test(test_a_source_without_a_backend_left),
