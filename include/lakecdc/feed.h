@@ -69,6 +69,8 @@ typedef struct lcdc_plan_commit {
 /**
  * Works out what a read of this request would touch. Refuses what the read would refuse, with the same error: the
  * reason, and the nearest range that can be served ("servable_from", "servable_to" details).
+ * Of an engine, whose word cannot be trusted before, the first batch of the read is asked for and given up: a plan falls
+ * back where the read would.
  */
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_plan_new(lcdc_source *source, const lcdc_request *request, lcdc_plan **out,
                                                     lcdc_error **err);
