@@ -59,9 +59,9 @@ typedef struct lcdc_plan_commit {
                            none */
     const char *detail; /**< the operation the writer recorded, and why this method when that needs saying; may be "" */
     int64_t files;      /**< files that will be opened, after pruning */
-    int64_t files_pruned; /**< files of this commit that the filter rules out unread */
-    int64_t rows;         /**< rows in those files (an upper bound of the rows read) */
-    int64_t bytes;        /**< their size in bytes */
+    int64_t files_pruned;         /**< files of this commit that the filter rules out unread */
+    int64_t rows;                 /**< rows in those files (an upper bound of the rows read) */
+    int64_t bytes;                /**< their size in bytes */
     int64_t pruned_by_partition;  /**< of files_pruned: ruled out by the partition they belong to */
     int64_t pruned_by_statistics; /**< of files_pruned: ruled out by the statistics the table keeps of its files */
 } lcdc_plan_commit;
@@ -69,8 +69,8 @@ typedef struct lcdc_plan_commit {
 /**
  * Works out what a read of this request would touch. Refuses what the read would refuse, with the same error: the
  * reason, and the nearest range that can be served ("servable_from", "servable_to" details).
- * Of an engine, whose word cannot be trusted before, the first batch of the read is asked for and given up: a plan falls
- * back where the read would.
+ * Of an engine, whose word cannot be trusted before, the first batch of the read is asked for and given up: a plan
+ * falls back where the read would.
  */
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_plan_new(lcdc_source *source, const lcdc_request *request, lcdc_plan **out,
                                                     lcdc_error **err);
