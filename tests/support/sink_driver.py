@@ -8,8 +8,10 @@ PROGRAM = os.path.join(os.environ.get("LAKECDC_BUILD", "."), "bin", "sink_driver
 
 
 class Driver:
-    def __init__(self):
-        self.p = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def __init__(self, asan=""):
+        """`asan`: options for the sanitizer, beside those there are."""
+        env = dict(os.environ, ASAN_OPTIONS=f"{os.environ.get('ASAN_OPTIONS', '')}:{asan}")
+        self.p = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
 
     def ask(self, **what):
         self.p.stdin.write(json.dumps(what) + "\n")

@@ -187,16 +187,16 @@ def test_who_may_write(folder):
 
 def test_a_large_window_in_bounded_memory(folder):
     broker.topic("large")
-    rows = [row("insert", None, image(i, note="n" * 500)) for i in range(2000)]
-    with Driver() as sink:
+    rows = [row("insert", None, image(i, note="n" * 5000)) for i in range(2000)]
+    with Driver("quarantine_size_mb=8") as sink:  # what the sanitizer keeps of freed memory is none of ours
         sink("open", **opening("large", properties="queue.buffering.max.messages=1000"))
         sink("begin", kind="snapshot", snapshot=1, ts=TS)
         first = sink("write", rows=rows)["peak_kb"]
-        for _ in range(20):
+        for _ in range(12):
             last = sink("write", rows=rows)["peak_kb"]
         sink("commit", cursor="c")
-    assert last - first < 64 << 10, (first, last)
-    assert len(broker.messages("large")) == 21 * 2000
+    assert last - first < 90 << 10, (first, last)  # of 130 MB
+    assert len(broker.messages("large")) == 13 * 2000
 
 
 def test_sync_killed_again_and_again(folder):
