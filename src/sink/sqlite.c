@@ -5,31 +5,12 @@
  * A window is one BEGIN IMMEDIATE transaction of rows and cursor. The engine is asked to stop by its progress handler,
  * and while it waits for another writer by its busy handler; both look at the flag of the setup.
  */
-#include <sqlite3.h>
-
-#include "sink/db.h"
-#include "write/text.h"
+#include "sink/sqlite_parts.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
-enum { PROGRESS_STEPS = 10000, BUSY_SLEEP_MS = 20, MAX_BUSY_S = 86400 };
-
-struct sqlite_sink {
-    struct lc_sink base;
-    struct lc_db_target target;
-    const char *path;
-    int64_t busy_ms;
-    sqlite3 *db;
-    sqlite3_stmt *direct, *stage; /* inserts into the target, and into the stage */
-    struct lc_db_place place;
-    struct lc_window window;
-    bool is_staged;
-    int64_t seq, events; /* rows of the window in the stage; rows of the history */
-    struct lc_buf scratch;
-};
+#include "write/text.h"
 
 static const struct lc_sink_option options[] = {
     {.key = "path", .required = true, .help = "the database file; created when it is not there"},
@@ -40,330 +21,6 @@ static const struct lc_sink_option options[] = {
     {.key = "busy_timeout", .initial = "30", .help = "seconds to wait for another writer of the file"},
     LC_DB_OPTIONS,
 };
-
-static void finalize(sqlite3_stmt **statement)
-{
-    sqlite3_finalize(*statement);
-}
-#define STATEMENT LC_CLEANUP(finalize)
-
-/* ---- errors ---- */
-
-static enum lc_reason reason_of(int code)
-{
-    switch (code & 0xFF) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return LC_R_SINK_LOCKED;
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return LC_R_SINK_DENIED;
-    case SQLITE_CANTOPEN:
-        return LC_R_SINK_MISSING;
-    case SQLITE_FULL:
-        return LC_R_SINK_FULL;
-    case SQLITE_CONSTRAINT:
-        return LC_R_SINK_CONSTRAINT;
-    case SQLITE_TOOBIG:
-    case SQLITE_MISMATCH:
-    case SQLITE_RANGE:
-        return LC_R_SINK_VALUE;
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return LC_R_SINK_ALTERED;
-    case SQLITE_INTERRUPT:
-        return LC_R_CANCELLED;
-    case SQLITE_NOMEM:
-        return LC_R_OUT_OF_MEMORY;
-    default:
-        return LC_R_SINK_FAILED;
-    }
-}
-
-static lcdc_status fail(struct sqlite_sink *sink, lcdc_error **err)
-{
-    int code = sqlite3_extended_errcode(sink->db);
-    enum lc_reason reason = reason_of(code);
-    if (reason == LC_R_OUT_OF_MEMORY)
-        return lc_fail_oom(err);
-    if (reason == LC_R_CANCELLED)
-        return lc_fail(err, reason, "writing to target %s was cancelled", sink->target.shown);
-    return lc_fail(err, reason, "target %s in %s: %s (sqlite %d)", sink->target.shown, sink->path,
-                   sqlite3_errmsg(sink->db), code);
-}
-
-static bool is_cancelled(const struct sqlite_sink *sink)
-{
-    const _Atomic int *flag = sink->target.setup->cancelled;
-    return flag && atomic_load(flag);
-}
-
-static int on_progress(void *sink)
-{
-    return is_cancelled(sink);
-}
-
-/* Called again and again while another connection holds the lock; 0 gives up. */
-static int on_busy(void *context, int tries)
-{
-    const struct sqlite_sink *sink = context;
-    struct timespec pause = {.tv_nsec = BUSY_SLEEP_MS * 1000000L};
-    if (is_cancelled(sink) || (int64_t)tries * BUSY_SLEEP_MS >= sink->busy_ms)
-        return 0;
-    nanosleep(&pause, NULL);
-    return 1;
-}
-
-/* ---- statements ---- */
-
-static lcdc_status prepare(struct sqlite_sink *sink, const struct lc_buf *sql, sqlite3_stmt **out, lcdc_error **err)
-{
-    LC_TRY_BUF(sql);
-    return sqlite3_prepare_v2(sink->db, sql->p, (int)sql->n, out, NULL) == SQLITE_OK ? LCDC_OK : fail(sink, err);
-}
-
-/* One step of a statement; whether it gave a row. */
-static lcdc_status step(struct sqlite_sink *sink, sqlite3_stmt *statement, bool *out_row, lcdc_error **err)
-{
-    int code = sqlite3_step(statement);
-    if (code != SQLITE_ROW && code != SQLITE_DONE) {
-        if (is_cancelled(sink))
-            return lc_fail(err, LC_R_CANCELLED, "writing to target %s was cancelled", sink->target.shown);
-        return fail(sink, err);
-    }
-    *out_row = code == SQLITE_ROW;
-    return LCDC_OK;
-}
-
-static lcdc_status run(struct sqlite_sink *sink, struct lc_buf *sql, lcdc_error **err)
-{
-    sqlite3_stmt *statement STATEMENT = NULL;
-    bool is_row = false;
-    LC_TRY(prepare(sink, sql, &statement, err));
-    lc_buf_clear(sql);
-    return step(sink, statement, &is_row, err);
-}
-
-static lcdc_status run_text(struct sqlite_sink *sink, const char *text, lcdc_error **err)
-{
-    struct lc_buf sql LC_BUF;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    lc_buf_text(&sql, text);
-    return run(sink, &sql, err);
-}
-
-static lcdc_status has_row(struct sqlite_sink *sink, const struct lc_buf *sql, bool *out, lcdc_error **err)
-{
-    sqlite3_stmt *statement STATEMENT = NULL;
-    LC_TRY(prepare(sink, sql, &statement, err));
-    return step(sink, statement, out, err);
-}
-
-/* ---- opening ---- */
-
-static lcdc_status read_state(struct sqlite_sink *sink, struct lc_db_state *out, lcdc_error **err)
-{
-    sqlite3_stmt *statement STATEMENT = NULL;
-    struct lc_buf sql LC_BUF;
-    bool is_row = false;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    lc_db_select_state(&sql, &sink->target, true);
-    LC_TRY(prepare(sink, &sql, &statement, err));
-    LC_TRY(step(sink, statement, &is_row, err));
-    for (int i = 0; is_row && i < LC_DB_STATE_FIELDS; i++)
-        LC_TRY(lc_db_state_take(out, i, (const char *)sqlite3_column_text(statement, i), err));
-    return LCDC_OK;
-}
-
-static lcdc_status make_cursor_table(struct sqlite_sink *sink, lcdc_error **err)
-{
-    struct lc_buf sql LC_BUF;
-    bool is_there = false;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    lc_buf_text(&sql, "SELECT 1 FROM main.sqlite_master WHERE name = '" LC_DB_CURSOR "' COLLATE NOCASE");
-    LC_TRY(has_row(sink, &sql, &is_there, err));
-    if (is_there)
-        return LCDC_OK;
-    lc_buf_clear(&sql);
-    lc_db_create_cursor(&sql, &sink->target);
-    return run(sink, &sql, err);
-}
-
-struct found_columns {
-    struct lc_arena arena;
-    size_t n, capacity;
-    struct lc_db_found *columns;
-};
-
-static void found_done(struct found_columns *found)
-{
-    lc_free(found->columns);
-    lc_arena_done(&found->arena);
-}
-#define FOUND LC_CLEANUP(found_done)
-
-static lcdc_status add_found(struct found_columns *found, sqlite3_stmt *row, lcdc_error **err)
-{
-    if (found->n == found->capacity) {
-        size_t capacity = found->capacity ? 2 * found->capacity : 32;
-        struct lc_db_found *grown = lc_realloc(found->columns, capacity, sizeof(*grown));
-        LC_TRY_ALLOC(grown);
-        found->columns = grown;
-        found->capacity = capacity;
-    }
-    const char *name = (const char *)sqlite3_column_text(row, 0), *type = (const char *)sqlite3_column_text(row, 1);
-    struct lc_db_found *column = &found->columns[found->n++];
-    column->name = lc_arena_strdup(&found->arena, name ? name : "");
-    column->type = lc_arena_strdup(&found->arena, type ? type : "");
-    column->may_be_left_out = sqlite3_column_int(row, 2) || sqlite3_column_type(row, 3) != SQLITE_NULL;
-    LC_TRY_ALLOC(column->name);
-    LC_TRY_ALLOC(column->type);
-    return LCDC_OK;
-}
-
-static lcdc_status find_columns(struct sqlite_sink *sink, struct found_columns *found, lcdc_error **err)
-{
-    sqlite3_stmt *statement STATEMENT = NULL;
-    struct lc_buf sql LC_BUF;
-    bool is_row = false;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    lc_buf_text(&sql, "SELECT name, type, NOT \"notnull\", dflt_value FROM pragma_table_info(");
-    lc_db_text(&sql, lc_str_of(sink->target.table));
-    lc_buf_text(&sql, ", 'main')");
-    LC_TRY(prepare(sink, &sql, &statement, err));
-    LC_TRY(step(sink, statement, &is_row, err));
-    while (is_row) {
-        LC_TRY(add_found(found, statement, err));
-        LC_TRY(step(sink, statement, &is_row, err));
-    }
-    return LCDC_OK;
-}
-
-static lcdc_status create_target(struct sqlite_sink *sink, const struct lc_db_state *state, lcdc_error **err)
-{
-    struct lc_buf sql LC_BUF;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    LC_TRY(lc_db_check_gone(&sink->target, state, err));
-    lc_db_create_target(&sql, &sink->target);
-    return run(sink, &sql, err);
-}
-
-static lcdc_status fit_target(struct sqlite_sink *sink, const struct found_columns *found,
-                              const struct lc_db_state *state, lcdc_error **err)
-{
-    const struct lc_db_target *target = &sink->target;
-    enum lc_db_change *changes LC_CLEANUP(lc_freep) = lc_calloc(target->n_columns, sizeof(*changes));
-    struct lc_buf sql LC_BUF;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    LC_TRY_ALLOC(changes);
-    LC_TRY(lc_db_compare(target, found->n, found->columns, state->columns, changes, err));
-    for (size_t i = 0; i < target->n_columns; i++) {
-        if (changes[i] != LC_DB_MISSING)
-            continue;
-        lc_db_add_column(&sql, target, &target->columns[i]);
-        LC_TRY(run(sink, &sql, err));
-    }
-    return LCDC_OK;
-}
-
-/* Within a transaction: the target and its row of lakecdc_cursor are there and fit afterwards. */
-static lcdc_status settle(struct sqlite_sink *sink, lcdc_error **err)
-{
-    struct lc_db_state state LC_DB_STATE = {0};
-    struct found_columns found FOUND = {0};
-    struct lc_buf sql LC_BUF;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    LC_TRY(make_cursor_table(sink, err));
-    LC_TRY(read_state(sink, &state, err));
-    LC_TRY(lc_db_check_state(&sink->target, &state, err));
-    LC_TRY(find_columns(sink, &found, err));
-    if (found.n == 0)
-        LC_TRY(create_target(sink, &state, err));
-    else
-        LC_TRY(fit_target(sink, &found, &state, err));
-    if (!state.is_there) {
-        lc_db_insert_state(&sql, &sink->target);
-        LC_TRY(run(sink, &sql, err));
-    }
-    lc_db_update_columns(&sql, &sink->target);
-    LC_TRY(run(sink, &sql, err));
-    sink->place.known = lc_steal(state.cursor);
-    return LCDC_OK;
-}
-
-static lcdc_status prepare_insert(struct sqlite_sink *sink, bool stage, sqlite3_stmt **out, lcdc_error **err)
-{
-    const struct lc_db_target *target = &sink->target;
-    struct lc_buf sql LC_BUF;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    lc_buf_text(&sql, "INSERT INTO ");
-    if (stage)
-        lc_buf_text(&sql, "temp." LC_DB_STAGE);
-    else
-        lc_db_target_name(&sql, target);
-    lc_buf_text(&sql, " (");
-    lc_db_columns(&sql, target, stage);
-    lc_buf_text(&sql, ") VALUES (?");
-    for (size_t i = 1; i < target->n_columns + 2 * stage; i++)
-        lc_buf_text(&sql, ", ?");
-    lc_buf_char(&sql, ')');
-    return prepare(sink, &sql, out, err);
-}
-
-static lcdc_status prepare_statements(struct sqlite_sink *sink, lcdc_error **err)
-{
-    sqlite3_stmt *upsert STATEMENT = NULL;
-    struct lc_buf sql LC_BUF;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    LC_TRY(prepare_insert(sink, false, &sink->direct, err));
-    if (sink->target.mode != LC_DB_UPSERT)
-        return LCDC_OK;
-    lc_db_create_stage(&sql, &sink->target);
-    LC_TRY(run(sink, &sql, err));
-    LC_TRY(prepare_insert(sink, true, &sink->stage, err));
-    lc_db_upsert_staged(&sql, &sink->target);
-    LC_TRY_BUF(&sql);
-    if (sqlite3_prepare_v2(sink->db, sql.p, (int)sql.n, &upsert, NULL) == SQLITE_OK)
-        return LCDC_OK;
-    return lc_fail(
-        err, LC_R_SINK_SCHEMA,
-        "target %s in %s cannot be written by identity: %s; give it a unique index over the identity columns",
-        sink->target.shown, sink->path, sqlite3_errmsg(sink->db));
-}
-
-/* Which journal there is decides no result, so that a database that keeps its own is no failure. */
-static void set_journal(struct sqlite_sink *sink, const char *mode)
-{
-    if (strcmp(mode, "keep") != 0)
-        sqlite3_exec(sink->db, strcmp(mode, "wal") == 0 ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE",
-                     NULL, NULL, NULL);
-}
-
-static lcdc_status open_database(struct sqlite_sink *sink, lcdc_error **err)
-{
-    const struct lc_sink_setup *setup = sink->target.setup;
-    int64_t seconds;
-    const char *busy = lc_sink_setting(sink->base.ops, setup, "busy_timeout");
-    if (!lc_parse_i64(lc_str_of(busy), &seconds) || seconds < 0 || seconds > MAX_BUSY_S)
-        return lc_fail(err, LC_R_OPTION_VALUE, "busy_timeout is \"%.*s\"; 0 to %d seconds are expected",
-                       LC_STR_ARG(lc_str_of(busy)), MAX_BUSY_S);
-    sink->busy_ms = seconds * 1000;
-    int code = sqlite3_open_v2(sink->path, &sink->db,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL);
-    if (!sink->db)
-        return lc_fail_oom(err);
-    sqlite3_extended_result_codes(sink->db, 1);
-    if (code != SQLITE_OK)
-        return fail(sink, err);
-    sqlite3_progress_handler(sink->db, PROGRESS_STEPS, on_progress, sink);
-    sqlite3_busy_handler(sink->db, on_busy, sink);
-    set_journal(sink, lc_sink_setting(sink->base.ops, setup, "journal"));
-    LC_TRY(run_text(sink, "BEGIN IMMEDIATE", err));
-    LC_TRY(settle(sink, err));
-    LC_TRY(prepare_statements(sink, err));
-    return run_text(sink, "COMMIT", err);
-}
 
 static void close_sink(struct lc_sink *base)
 {
@@ -391,7 +48,7 @@ static lcdc_status open_sink(const struct lc_sink_setup *setup, struct lc_sink *
     if (!sink->path || !*sink->path)
         return lc_fail(err, LC_R_OPTION_VALUE, "sink sqlite needs a path, the database file");
     LC_TRY(lc_db_target_init(&sink->target, base->ops, LC_DB_SQLITE, setup, NULL, err));
-    LC_TRY(open_database(sink, err));
+    LC_TRY(lc_sqlite_attach(sink, err));
     *out = lc_steal(base);
     return LCDC_OK;
 }
@@ -416,7 +73,7 @@ static lcdc_status is_empty(struct sqlite_sink *sink, bool *out, lcdc_error **er
     lc_buf_text(&sql, "SELECT 1 FROM ");
     lc_db_target_name(&sql, &sink->target);
     lc_buf_text(&sql, " LIMIT 1");
-    LC_TRY(has_row(sink, &sql, &is_row, err));
+    LC_TRY(lc_sqlite_has_row(sink, &sql, &is_row, err));
     *out = !is_row;
     return LCDC_OK;
 }
@@ -430,8 +87,8 @@ static lcdc_status begin(struct lc_sink *base, const struct lc_window *window, l
     lc_buf_init(&sql, LC_BUF_MAX);
     sink->window = *window;
     sink->seq = 0;
-    LC_TRY(run_text(sink, "BEGIN IMMEDIATE", err));
-    LC_TRY(read_state(sink, &state, err));
+    LC_TRY(lc_sqlite_run_text(sink, "BEGIN IMMEDIATE", err));
+    LC_TRY(lc_sqlite_read_state(sink, &state, err));
     LC_TRY(lc_db_place_begin(&sink->place, &sink->target, &state, err));
     sink->events = state.events;
     if (window->kind == LC_WINDOW_SNAPSHOT)
@@ -440,7 +97,7 @@ static lcdc_status begin(struct lc_sink *base, const struct lc_window *window, l
     if (window->kind != LC_WINDOW_REPLACE || sink->place.skips)
         return LCDC_OK;
     lc_db_clear_target(&sql, &sink->target);
-    return run(sink, &sql, err);
+    return lc_sqlite_run(sink, &sql, err);
 }
 
 static int bind_text(sqlite3_stmt *statement, int place, struct lc_str text)
@@ -491,7 +148,7 @@ static lcdc_status bind(struct sqlite_sink *sink, sqlite3_stmt *statement, int p
         code = bind_scalar(sink, statement, place, field, array, at);
     }
     LC_TRY_BUF(&sink->scratch);
-    return code == SQLITE_OK ? LCDC_OK : fail(sink, err);
+    return code == SQLITE_OK ? LCDC_OK : lc_sqlite_fail(sink, err);
 }
 
 static lcdc_status bind_own(struct sqlite_sink *sink, sqlite3_stmt *statement, const struct lc_db_row *row,
@@ -507,7 +164,7 @@ static lcdc_status bind_own(struct sqlite_sink *sink, sqlite3_stmt *statement, c
                   sqlite3_bind_int64(statement, 1 + LC_DB_SNAPSHOT, row->snapshot) == SQLITE_OK) &&
                  (!row->has_ts ||
                   bind_text(statement, 1 + LC_DB_TS, (struct lc_str){sink->scratch.p, sink->scratch.n}) == SQLITE_OK);
-    return bound ? LCDC_OK : fail(sink, err);
+    return bound ? LCDC_OK : lc_sqlite_fail(sink, err);
 }
 
 /* A row of the target that is there already is, in a whole state, an identity that two rows have. */
@@ -517,7 +174,7 @@ static lcdc_status fail_row(struct sqlite_sink *sink, const struct lc_db_row *ro
     bool is_unique = code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_UNIQUE ||
                      code == SQLITE_CONSTRAINT_ROWID;
     if ((code & 0xFF) != SQLITE_CONSTRAINT)
-        return fail(sink, err);
+        return lc_sqlite_fail(sink, err);
     struct lc_buf at LC_BUF;
     lc_buf_init(&at, LC_BUF_MAX);
     lc_db_print_row(&at, &sink->target, row);
@@ -539,7 +196,7 @@ static lcdc_status put(void *context, const struct lc_db_row *row, lcdc_error **
     if (sink->is_staged) {
         if (sqlite3_bind_int64(statement, place++, ++sink->seq) != SQLITE_OK ||
             sqlite3_bind_int(statement, place++, lc_db_is_after(row)) != SQLITE_OK)
-            return fail(sink, err);
+            return lc_sqlite_fail(sink, err);
     } else if (target->mode == LC_DB_HISTORY) {
         LC_TRY(bind_own(sink, statement, row, err));
         place += LC_DB_OWN;
@@ -552,13 +209,13 @@ static lcdc_status put(void *context, const struct lc_db_row *row, lcdc_error **
     int code = sqlite3_step(statement);
     if (code == SQLITE_DONE)
         return LCDC_OK;
-    return is_cancelled(sink) ? fail(sink, err) : fail_row(sink, row, err);
+    return lc_sqlite_is_cancelled(sink) ? lc_sqlite_fail(sink, err) : fail_row(sink, row, err);
 }
 
 static lcdc_status write_rows(struct lc_sink *base, const struct ArrowArray *rows, lcdc_error **err)
 {
     struct sqlite_sink *sink = (struct sqlite_sink *)base;
-    if (is_cancelled(sink))
+    if (lc_sqlite_is_cancelled(sink))
         return lc_fail(err, LC_R_CANCELLED, "writing to target %s was cancelled", sink->target.shown);
     if (sink->place.skips)
         return LCDC_OK;
@@ -567,7 +224,7 @@ static lcdc_status write_rows(struct lc_sink *base, const struct ArrowArray *row
 
 static lcdc_status check_duplicates(struct sqlite_sink *sink, lcdc_error **err)
 {
-    sqlite3_stmt *statement STATEMENT = NULL;
+    sqlite3_stmt *statement LC_SQLITE_STATEMENT = NULL;
     struct lc_buf sql LC_BUF, found LC_BUF;
     bool is_row = false;
     lc_buf_init(&sql, LC_BUF_MAX);
@@ -575,8 +232,8 @@ static lcdc_status check_duplicates(struct sqlite_sink *sink, lcdc_error **err)
     if (sink->target.takes_last)
         return LCDC_OK;
     lc_db_find_duplicate(&sql, &sink->target);
-    LC_TRY(prepare(sink, &sql, &statement, err));
-    LC_TRY(step(sink, statement, &is_row, err));
+    LC_TRY(lc_sqlite_prepare(sink, &sql, &statement, err));
+    LC_TRY(lc_sqlite_step(sink, statement, &is_row, err));
     if (!is_row)
         return LCDC_OK;
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
@@ -595,10 +252,10 @@ static lcdc_status merge(struct sqlite_sink *sink, lcdc_error **err)
         return LCDC_OK;
     LC_TRY(check_duplicates(sink, err));
     lc_db_delete_staged(&sql, &sink->target, sink->seq);
-    LC_TRY(run(sink, &sql, err));
+    LC_TRY(lc_sqlite_run(sink, &sql, err));
     lc_db_upsert_staged(&sql, &sink->target);
-    LC_TRY(run(sink, &sql, err));
-    return run_text(sink, "DELETE FROM temp." LC_DB_STAGE, err);
+    LC_TRY(lc_sqlite_run(sink, &sql, err));
+    return lc_sqlite_run_text(sink, "DELETE FROM temp." LC_DB_STAGE, err);
 }
 
 static lcdc_status commit(struct lc_sink *base, const char *cursor, lcdc_error **err)
@@ -609,17 +266,17 @@ static lcdc_status commit(struct lc_sink *base, const char *cursor, lcdc_error *
     sqlite3_reset(sink->direct);
     sqlite3_reset(sink->stage);
     if (sink->place.skips) {
-        LC_TRY(run_text(sink, "ROLLBACK", err));
+        LC_TRY(lc_sqlite_run_text(sink, "ROLLBACK", err));
         return lc_db_place_skip(&sink->place, &sink->target, cursor, err);
     }
     LC_TRY(merge(sink, err));
     lc_db_move_cursor(&sql, &sink->target, sink->place.known, cursor, &sink->window, sink->events);
-    LC_TRY(run(sink, &sql, err));
+    LC_TRY(lc_sqlite_run(sink, &sql, err));
     if (sqlite3_changes(sink->db) != 1)
         return lc_fail(err, LC_R_SINK_CURSOR_MOVED, "the cursor of target %s did not move: open the sink again",
                        sink->target.shown);
     LC_TRY(lc_db_place_doubt(&sink->place, cursor, err));
-    LC_TRY(run_text(sink, "COMMIT", err));
+    LC_TRY(lc_sqlite_run_text(sink, "COMMIT", err));
     lc_db_place_settle(&sink->place, true);
     return LCDC_OK;
 }
