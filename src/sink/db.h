@@ -172,8 +172,8 @@ void lc_db_print_columns(struct lc_buf *buf, const struct lc_db_target *target);
 /** LC_R_SINK_TARGET_GONE or _MISSING when a target that is not there may not be created. */
 lcdc_status lc_db_check_gone(const struct lc_db_target *target, const struct lc_db_state *state, lcdc_error **err);
 /**
- * Whether such a window may come, `is_empty` being what the target is when a snapshot comes; and whether its rows go
- * through the stage.
+ * Whether such a window may come, `is_empty` being what the target is when a whole state comes; and whether its rows go
+ * through the stage. A history is never cleared.
  */
 lcdc_status lc_db_check_window(const struct lc_db_target *target, const struct lc_db_place *place,
                                const struct lc_window *window, bool is_empty, bool *out_staged, lcdc_error **err);

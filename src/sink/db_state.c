@@ -208,6 +208,12 @@ lcdc_status lc_db_check_window(const struct lc_db_target *target, const struct l
                        "target %s has rows already, and a first snapshot is to be written: empty it, or set if_exists "
                        "to adopt to add to them",
                        target->shown);
+    if (window->kind == LC_WINDOW_REPLACE && target->mode == LC_DB_HISTORY && !is_empty && !target->may_adopt &&
+        !place->skips)
+        return lc_fail(err, LC_R_SINK_NOT_EMPTY,
+                       "target %s is a history, and a whole state is to take the place of what it holds: empty it, or "
+                       "set if_exists to adopt to keep it and add the rows of the state as inserts",
+                       target->shown);
     bool is_new = window->kind == LC_WINDOW_REPLACE || (window->kind == LC_WINDOW_SNAPSHOT && is_empty);
     *out_staged = target->mode == LC_DB_UPSERT && (!is_new || target->takes_last);
     return LCDC_OK;

@@ -91,10 +91,10 @@ static lcdc_status begin(struct lc_sink *base, const struct lc_window *window, l
     LC_TRY(lc_sqlite_read_state(sink, &state, err));
     LC_TRY(lc_db_place_begin(&sink->place, &sink->target, &state, err));
     sink->events = state.events;
-    if (window->kind == LC_WINDOW_SNAPSHOT)
+    if (window->kind != LC_WINDOW_CHANGES)
         LC_TRY(is_empty(sink, &empty, err));
     LC_TRY(lc_db_check_window(&sink->target, &sink->place, window, empty, &sink->is_staged, err));
-    if (window->kind != LC_WINDOW_REPLACE || sink->place.skips)
+    if (window->kind != LC_WINDOW_REPLACE || sink->target.mode == LC_DB_HISTORY || sink->place.skips)
         return LCDC_OK;
     lc_db_clear_target(&sql, &sink->target);
     return lc_sqlite_run(sink, &sql, err);

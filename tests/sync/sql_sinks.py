@@ -279,6 +279,20 @@ def test_history(target):
 
 
 @both
+def test_history_is_never_cleared(target):
+    """A whole state in place of the old one, as after a gap."""
+    with driver(target, mode="history") as d:
+        d.open()
+        d.window([insert(id=1, v="a")], "c1", kind="replace")
+        e = refused(lambda: d.window([insert(id=2, v="b")], "c2", kind="replace"), "sink.not_empty")
+        assert "adopt" in e.message and len(state(target)) == 1 and d.cursor() == "c1"
+    with driver(target, mode="history", if_exists="adopt") as d:
+        d.open()
+        d.window([insert(id=2, v="b")], "c2", kind="replace")
+    assert [r[0] for r in target.rows("SELECT id FROM orders ORDER BY lakecdc_event")] == ["1", "2"]
+
+
+@both
 def test_history_needs_no_identity(target):
     with driver(target, identity=(), mode="history") as d:
         d.open()
