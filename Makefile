@@ -37,9 +37,11 @@ check: dev release
 check-fast: dev release
 	scripts/run_tests.sh dev release -- -j $(JOBS) -LE "spark|slow"
 
-# syncs that are killed SOAK_KILLS times, each time all of SQLite, PostgreSQL and the archive at once
+# syncs that are killed SOAK_KILLS times, each time all of SQLite, PostgreSQL and the archive at once; 1,000 rounds over
+# 1,000 tables with nothing new
 soak: release deps-test
 	LAKECDC=build/release/bin/lakecdc LAKECDC_KILLS=$(SOAK_KILLS) build/venv/bin/python tests/sync/crash.py
+	LAKECDC=build/release/bin/lakecdc build/venv/bin/python tests/sync/thousand_tables.py --rounds 1000
 
 tsan: deps-test
 	cmake --preset tsan

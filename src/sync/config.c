@@ -212,7 +212,7 @@ static lcdc_status read_retry(struct lc_config_reader *reader, const struct lc_y
 /* "127.0.0.1:9187", "[::1]:9187". */
 static lcdc_status read_listen(struct lc_config_reader *reader, const struct lc_yaml *node, lcdc_error **err)
 {
-    const char *text;
+    const char *text = "";
     int64_t port;
     LC_TRY(lc_config_text(reader, "listen", node, &text, err));
     const char *colon = strrchr(text, ':');
