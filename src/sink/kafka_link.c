@@ -341,20 +341,13 @@ lcdc_status lc_kafka_begin(struct lc_kafka_link *self, lcdc_error **err)
     return fail(self, code, "the transaction cannot be begun", err);
 }
 
+/* rd_kafka_produceva() of librdkafka up to 2.1 frees the headers twice where a topic is in error. */
 static rd_kafka_resp_err_t produce(struct lc_kafka_link *self, struct lc_str key, struct lc_str value, const char *id)
 {
-    const rd_kafka_vu_t parts[] = {
-        {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = self->settings.topic},
-        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
-        {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {.ptr = (void *)(uintptr_t)key.p, .size = key.n}},
-        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {.ptr = (void *)(uintptr_t)value.p, .size = value.n}},
-        {.vtype = RD_KAFKA_VTYPE_HEADER,
-         .u.header = {.name = "lakecdc.event_id", .val = id, .size = (ssize_t)strlen(id)}}};
-    rd_kafka_error_t *error = rd_kafka_produceva(self->client, parts, sizeof(parts) / sizeof(parts[0]));
-    rd_kafka_resp_err_t code = error ? rd_kafka_error_code(error) : RD_KAFKA_RESP_ERR_NO_ERROR;
-    if (error)
-        rd_kafka_error_destroy(error);
-    return code;
+    return __extension__ rd_kafka_producev(
+        self->client, RD_KAFKA_V_TOPIC(self->settings.topic), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+        RD_KAFKA_V_KEY(key.p, key.n), RD_KAFKA_V_VALUE((void *)(uintptr_t)value.p, value.n),
+        RD_KAFKA_V_HEADER("lakecdc.event_id", id, (ssize_t)strlen(id)), RD_KAFKA_V_END);
 }
 
 lcdc_status lc_kafka_send(struct lc_kafka_link *self, struct lc_str key, struct lc_str value, const char *id,
@@ -366,8 +359,10 @@ lcdc_status lc_kafka_send(struct lc_kafka_link *self, struct lc_str key, struct 
             return fail(self, self->error, "a message was not delivered", err);
         rd_kafka_resp_err_t error = produce(self, key, value, id);
         self->sent += !error;
-        if (error && error != RD_KAFKA_RESP_ERR__QUEUE_FULL)
+        if (error && error != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+            self->error = error;
             return fail(self, error, "a message cannot be sent", err);
+        }
         (void)rd_kafka_poll(self->client, error ? STEP_MS : 0);
         if (!error)
             return LCDC_OK;
@@ -403,6 +398,8 @@ void lc_kafka_give_up(struct lc_kafka_link *self)
         if (error)
             rd_kafka_error_destroy(error);
     }
-    if (is_over || self->answered < self->sent)
+    /* what it knows of a topic that it may not write, or that was not there, it keeps for long */
+    bool knows_better = is_denied(self->error) || reason_of(self->error) == LC_R_KAFKA_TOPIC;
+    if (is_over || knows_better || self->answered < self->sent)
         lc_kafka_close(self); /* the next window makes another */
 }
