@@ -45,6 +45,7 @@ struct lc_db_target {
     struct lc_arena arena;
     bool may_create, may_adopt;     /* options create, if_exists */
     bool keeps_dropped, takes_last; /* dropped_columns, duplicates */
+    bool keeps_zero_sign;           /* signed_zero, of SQLite */
     const char *schema;             /* NULL in SQLite */
     const char *table;
     const char *shown; /* schema and table for messages */

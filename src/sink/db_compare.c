@@ -182,7 +182,8 @@ static lcdc_status check_type(const struct lc_db_target *target, const struct lc
     return lc_fail(err, LC_R_SINK_SCHEMA,
                    "column \"%.*s\" of target %s is %s, and %s is expected: change its type there, cast it with a "
                    "transform, or write to another target",
-                   LC_STR_ARG(lc_str_of(column->name)), target->shown, found->type, column->type);
+                   LC_STR_ARG(lc_str_of(column->name)), target->shown, *found->type ? found->type : "without a type",
+                   *column->type ? column->type : "no type");
 }
 
 /* A column of the target that is none of ours. */

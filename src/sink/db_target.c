@@ -72,6 +72,7 @@ static lcdc_status read_options(struct lc_db_target *target, const struct lc_sin
     target->may_adopt = is_set(ops, setup, "if_exists", "adopt");
     target->takes_last = is_set(ops, setup, "duplicates", "last");
     target->keeps_dropped = is_set(ops, setup, "dropped_columns", "keep");
+    target->keeps_zero_sign = is_set(ops, setup, "signed_zero", "keep");
     if (schema)
         lc_buf_printf(&shown, "%s.", schema);
     lc_buf_text(&shown, target->table);
@@ -91,15 +92,18 @@ static lcdc_status type_of(struct lc_db_target *target, const struct lc_field *f
                            lcdc_error **err)
 {
     const char *spelled = types[target->dialect][field->type.kind];
+    bool is_float = field->type.kind == LC_TYPE_FLOAT || field->type.kind == LC_TYPE_DOUBLE;
     struct lc_buf type LC_BUF;
     lc_buf_init(&type, LC_BUF_MAX);
+    if (is_float && target->keeps_zero_sign)
+        spelled = ""; /* what is stored there stays as it is */
     if (strchr(spelled, '('))
         lc_buf_printf(&type, "%.*s(%d,%d)", (int)strcspn(spelled, "("), spelled, field->type.precision,
                       field->type.scale);
     else
         lc_buf_text(&type, spelled);
     LC_TRY_BUF(&type);
-    LC_TRY_ALLOC(*out = lc_arena_strdup(&target->arena, type.p));
+    LC_TRY_ALLOC(*out = lc_arena_strdup(&target->arena, type.n ? type.p : ""));
     return LCDC_OK;
 }
 

@@ -19,6 +19,10 @@ static const struct lc_sink_option options[] = {
      .words = "wal delete keep",
      .help = "journal mode of the file; keep: as it is"},
     {.key = "busy_timeout", .initial = "30", .help = "seconds to wait for another writer of the file"},
+    {.key = "signed_zero",
+     .initial = "drop",
+     .words = "drop keep",
+     .help = "-0.0 as the equal 0.0, as SQLite's REAL has it; or kept, in columns without a declared type"},
     LC_DB_OPTIONS,
 };
 

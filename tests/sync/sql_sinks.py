@@ -184,6 +184,23 @@ def test_values_postgresql_cannot_hold(folder):
     assert [r[0] for r in state(target)] == ["1", "2"]
 
 
+def test_sign_of_zero_in_sqlite(folder):
+    target = Sqlite(folder)
+    columns = [("id", "bigint"), ("f", "float"), ("d", "double")]
+    rows = [insert(id=1, f=-0.0, d=-0.0), insert(id=2, f=0.0, d=1.0), insert(id=3, f="NaN", d=None)]
+    with driver(target, columns, signed_zero="keep") as d:
+        d.open()
+        for kind in ("snapshot", "changes"):
+            d.window(rows, f"c {kind}", kind=kind)
+            assert state(target) == [("1", "-0.0", "-0.0"), ("2", "0.0", "1.0"), ("3", "NaN", None)], state(target)
+    assert target.types() == {"id": "INTEGER", "f": "", "d": ""}
+    with driver(target, columns) as d:
+        d.open()   # a column without a type holds every number
+    target.sql("CREATE TABLE typed (id INTEGER PRIMARY KEY, f REAL, d REAL)")
+    with driver(target, columns, table="typed", signed_zero="keep") as d:
+        assert "no type is expected" in refused(d.open, "sink.schema").message
+
+
 def test_text_with_nul_in_sqlite(folder):
     target = Sqlite(folder)
     with driver(target) as d:
