@@ -11,7 +11,8 @@
 #include "scan/source_storage.h"
 #include "scan/table_read.h"
 
-enum { LISTED_FOR = 300 };
+/* How long a listing is kept, in seconds, and of how many commits: a process may have a thousand tables open. */
+enum { LISTED_FOR = 300, MOST_HELD = 4096 };
 
 /* ---- source ---- */
 
@@ -150,6 +151,7 @@ static lcdc_status delta_probe(const lcdc_request *request, struct lc_arena *are
 struct delta_read {
     struct lc_table_read table;
     struct lc_arena arena;
+    struct source *source;
     struct lc_delta_log *log;
     struct lc_delta_timeline timeline;
     struct lc_delta_range range;
@@ -172,6 +174,8 @@ static lcdc_status read_state(struct lc_table_read *table, bool at_end, struct l
 static void read_release(struct lc_table_read *table)
 {
     struct delta_read *self = (struct delta_read *)table;
+    if (self->source->log && self->source->log->n_commits > MOST_HELD)
+        forget_log(self->source);
     lc_delta_planner_done(&self->planner);
     lc_delta_timeline_done(&self->timeline);
     lc_delta_log_free(self->log);
@@ -262,6 +266,7 @@ static lcdc_status delta_read_open(void *handle, const lcdc_request *request, st
     struct source *source = handle;
     struct delta_read *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
+    self->source = source;
     self->table.ops = &ops;
     self->table.unit = "version";
     self->table.meter = &source->meter;

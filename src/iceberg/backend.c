@@ -11,11 +11,15 @@
 #include "scan/source_storage.h"
 #include "scan/table_read.h"
 
+/* A process may have a thousand tables open: longer metadata is read anew for each read. */
+enum { MOST_HELD = 256 << 10 };
+
 /* ---- source ---- */
 
 /* Parsed metadata, for as many reads as find it to be the newest. */
 struct held {
     int n_users;
+    size_t bytes;                  /* of its text */
     struct lc_iceberg_place place; /* without its text */
     struct lc_iceberg_metadata metadata;
 };
@@ -131,6 +135,7 @@ static lcdc_status read_metadata(struct source *source, struct held **out, lcdc_
             LC_TRY(lc_iceberg_place_read(source->storage, &place, err));
         LC_TRY(lc_iceberg_metadata_parse((struct lc_str){place.text.p, place.text.n}, place.location, &made->metadata,
                                          err));
+        made->bytes = place.text.n;
         lc_buf_done(&place.text);
         made->place = place;
         place = (struct lc_iceberg_place){0};
@@ -175,6 +180,7 @@ static lcdc_status iceberg_probe(const lcdc_request *request, struct lc_arena *a
 struct iceberg_read {
     struct lc_table_read table;
     struct lc_arena arena;
+    struct source *source;
     struct held *held;
     struct lc_iceberg_table files;
     struct lc_iceberg_range range;
@@ -202,6 +208,8 @@ static void read_release(struct lc_table_read *table)
 {
     struct iceberg_read *self = (struct iceberg_read *)table;
     lc_iceberg_planner_done(&self->planner);
+    if (self->source->held && self->source->held->bytes > MOST_HELD)
+        held_free(lc_steal(self->source->held));
     held_free(self->held);
     lc_arena_done(&self->arena);
     lc_free(self);
@@ -232,6 +240,7 @@ static lcdc_status iceberg_read_open(void *handle, const lcdc_request *request, 
     struct source *source = handle;
     struct iceberg_read *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
+    self->source = source;
     self->table.ops = &ops;
     self->table.unit = "snapshot";
     self->table.meter = &source->meter;
