@@ -26,6 +26,12 @@ static lcdc_status archive_open(const lcdc_request *request, void **out, lcdc_er
     return LCDC_OK;
 }
 
+static lcdc_status archive_tip(void *handle, const char *before, struct lc_buf *out, lcdc_error **err)
+{
+    (void)before; /* the names that are known are not listed again in any case */
+    return lc_archive_tip(handle, out, err);
+}
+
 static void archive_close(void *handle)
 {
     lc_archive_close(handle);
@@ -178,7 +184,9 @@ static lcdc_status fill_read(struct archive_read *self, const lcdc_request *requ
 {
     struct lc_archive *archive = self->archive;
     struct lc_read *read = &self->read;
+    struct lc_archive_head head;
     bool rises;
+    LC_TRY(lc_archive_head(archive, &self->arena, &head, err));
     LC_TRY(lc_archive_refresh(archive, err));
     LC_TRY(find_order(archive, &rises, err));
     LC_TRY(lc_archive_range_resolve(archive, request, rises, &self->range, err));
@@ -188,11 +196,11 @@ static lcdc_status fill_read(struct archive_read *self, const lcdc_request *requ
         LC_TRY(lc_archive_manifest(archive, &archive->names[end - 1], &self->arena, &last, err));
         self->schema = last.images;
     } else {
-        self->schema = archive->head.images;
+        self->schema = head.images;
     }
     read->schema = &self->schema;
     read->format = "archive";
-    read->table_id = archive->head.id;
+    read->table_id = head.id;
     read->n_commits = (int64_t)(end - self->range.begin);
     read->empty = read->n_commits == 0;
     read->last_commit = end > 0 ? archive->names[end - 1].snapshot : -1;
@@ -224,4 +232,5 @@ const struct lc_backend lc_archive_backend = {.abi = LC_BACKEND_ABI,
                                               .probe = archive_probe,
                                               .open = archive_open,
                                               .read_open = archive_read_open,
-                                              .close = archive_close};
+                                              .close = archive_close,
+                                              .tip = archive_tip};

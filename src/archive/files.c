@@ -16,11 +16,11 @@ void lc_archive_close(struct lc_archive *archive)
     lc_storage_free(archive->storage);
     lc_free(archive->root);
     lc_free(archive->names);
-    lc_arena_done(&archive->arena);
     lc_free(archive);
 }
 
-static lcdc_status read_head(struct lc_archive *self, lcdc_error **err)
+lcdc_status lc_archive_head(struct lc_archive *self, struct lc_arena *arena, struct lc_archive_head *out,
+                            lcdc_error **err)
 {
     LC_BUF struct lc_buf text = {0};
     LC_ERROR lcdc_error *problem = NULL;
@@ -31,8 +31,7 @@ static lcdc_status read_head(struct lc_archive *self, lcdc_error **err)
     if (status == LCDC_NOT_FOUND)
         return lc_fail(err, LC_R_ARCHIVE_MISSING, "no archive at %s: it has no archive.json", self->root);
     if (status == LCDC_OK)
-        status = lc_archive_head_parse((struct lc_str){text.p ? text.p : "", text.n}, &self->arena, &self->head,
-                                       &problem);
+        status = lc_archive_head_parse((struct lc_str){text.p ? text.p : "", text.n}, arena, out, &problem);
     if (status == LCDC_OK)
         return status;
     lc_error_prefix(&problem, "%s", path);
@@ -47,11 +46,13 @@ lcdc_status lc_archive_open(const char *location, struct lc_archive **out, lcdc_
 {
     LC_CLEANUP(lc_archive_closep) struct lc_archive *self = lc_calloc(1, sizeof(*self));
     LC_CLEANUP(lc_storage_freep) struct lc_storage *files = NULL;
+    LC_ARENA struct lc_arena arena = {0};
+    struct lc_archive_head head;
     LC_TRY_ALLOC(self);
     LC_TRY(lc_location_normalise(location, &self->root, err));
     LC_TRY(lc_storage_arrow(&files, err));
     LC_TRY(lc_storage_meter(lc_steal(files), &self->meter, &self->storage, err));
-    LC_TRY(read_head(self, err));
+    LC_TRY(lc_archive_head(self, &arena, &head, err));
     *out = lc_steal(self);
     return LCDC_OK;
 }
@@ -192,6 +193,34 @@ lcdc_status lc_archive_manifest(struct lc_archive *self, const struct lc_archive
         *err = lc_steal(problem);
     }
     return status;
+}
+
+static lcdc_status print_file(struct lc_archive *self, const char *path, struct lc_buf *out, lcdc_error **err)
+{
+    struct lc_file_info info = {0};
+    LC_TRY(lc_storage_stat(self->storage, path, &info, err));
+    lc_free(info.name);
+    lc_buf_printf(out, "%" PRId64 "/%" PRId64 "/", info.size, info.mtime_ms);
+    return LCDC_OK;
+}
+
+lcdc_status lc_archive_tip(struct lc_archive *self, struct lc_buf *out, lcdc_error **err)
+{
+    LC_BUF struct lc_buf path = {0};
+    LC_FREE char *head = lc_location_join(self->root, "archive.json");
+    LC_TRY_ALLOC(head);
+    LC_TRY(print_file(self, head, out, err));
+    LC_TRY(lc_archive_refresh(self, err));
+    if (self->n == 0)
+        return LCDC_OK;
+    const struct lc_archive_name *last = &self->names[self->n - 1];
+    lc_buf_init(&path, 1 << 16);
+    LC_TRY(print_folder(self, last, &path));
+    lc_buf_text(&path, "/manifest.json");
+    LC_TRY_BUF(&path);
+    LC_TRY(print_file(self, path.p, out, err));
+    lc_archive_name_print(out, last);
+    return LCDC_OK;
 }
 
 char *lc_archive_part_path(const struct lc_archive *self, const struct lc_archive_manifest *manifest, size_t part)

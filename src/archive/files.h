@@ -12,16 +12,21 @@ struct lc_archive {
     struct lc_storage *storage;
     struct lc_meter meter;
     char *root;
-    struct lc_arena arena; /* of the head */
-    struct lc_archive_head head;
     size_t n, cap;
     struct lc_archive_name *names; /* by sequence number, without gaps */
 };
 
-/** Reads archive.json. LC_R_ARCHIVE_MISSING when there is none. */
+/** LC_R_ARCHIVE_MISSING when there is none. */
 lcdc_status lc_archive_open(const char *location, struct lc_archive **out, lcdc_error **err);
 void lc_archive_close(struct lc_archive *archive);
 LC_DEFINE_CLEANUP(struct lc_archive *, lc_archive_close)
+
+/** Reads archive.json; each read does, since an archive may be removed and made anew under the same name. */
+lcdc_status lc_archive_head(struct lc_archive *archive, struct lc_arena *arena, struct lc_archive_head *out,
+                            lcdc_error **err);
+
+/** A text, appended, that is another one after each commit, replacement or re-creation. Refreshes the list. */
+lcdc_status lc_archive_tip(struct lc_archive *archive, struct lc_buf *out, lcdc_error **err);
 
 /** Brings the list of commits up to date. Groups that were full are not read again. */
 lcdc_status lc_archive_refresh(struct lc_archive *archive, lcdc_error **err);

@@ -177,14 +177,14 @@ static lcdc_status end_commit(struct delivery *self, lcdc_error **err)
 }
 
 /*
- * A whole state without rows still replaces what the target holds; a first one has nothing to say. A table without any
- * commit has no cursor yet, and begins again the next time.
+ * A whole state without rows still replaces what the target holds, and a first one says that there was nothing: an
+ * archive's readers begin with it. A table without any commit has no cursor yet, and begins again the next time.
  */
 static lcdc_status end_commit_somehow(struct delivery *self, lcdc_error **err)
 {
     int64_t snapshot, ts_us;
     lcdc_feed_commit(self->run->feed, &snapshot, &ts_us);
-    if (self->kind == LC_WINDOW_REPLACE)
+    if (self->kind == LC_WINDOW_REPLACE || (self->kind == LC_WINDOW_SNAPSHOT && snapshot >= 0))
         LC_TRY(begin(self, err));
     return snapshot < 0 && !self->is_open ? LCDC_OK : end_commit(self, err);
 }

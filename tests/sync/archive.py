@@ -131,6 +131,30 @@ def test_ten_readers_cost_one_read_of_the_table(folder):
         assert [r[2]["id"] for r in rows(archived(folder), "--cursor", cursor)] == list(range(first, 13))
 
 
+def test_an_archive_feeds_another_sync(folder):
+    t = append(table(os.path.join(folder, "t")), 1, 2)
+    first = config(folder)
+    second = Sync(os.path.join(folder), {"copy": {"source": "archive", "table": "archive", "start": "oldest", "identity": ["id"]}},
+                  sources={"archive": {"path": "archive:" + folder}}, ledger="second.db")
+    second.path = os.path.join(folder, "second.yaml")
+    second.save()
+    first.save()
+    assert first.once().code == 0
+    with second.start() as running:
+        for i in range(3, 7):
+            append(t, i)
+            update(t, i - 1, qty=i)
+            if i == 5:
+                delete(t, 1)
+            assert first.once().code == 0
+            end = time.monotonic() + 60
+            while len(second.replayed("copy")) != i - (i >= 5):
+                assert time.monotonic() < end, (i, second.replayed("copy"))
+                time.sleep(0.05)
+    want = {r[2]["id"]: r[2] for r in rows(t.root, "--bootstrap", "--from", t.latest)}
+    assert second.replayed("copy") == want
+
+
 def test_a_whole_state_each_time_is_a_feed_of_differences(folder):
     t = append(table(os.path.join(folder, "t")), 1, 2, 3)
     sync = config(folder, mode="full", start="latest")
