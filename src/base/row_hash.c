@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#define XXH_INLINE_ALL /* most values are short: the call would cost as much as the hash */
 #include <xxhash.h>
 
 #define K1 0x9E3779B97F4A7C15u

@@ -297,12 +297,31 @@ void lc_buf_char(struct lc_buf *buf, char c)
     lc_buf_append(buf, &c, 1);
 }
 
+void lc_buf_number(struct lc_buf *buf, int64_t value, int least)
+{
+    char text[24];
+    size_t at = sizeof(text), end = sizeof(text) - (size_t)least;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    while (rest || at > end) {
+        text[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    }
+    if (value < 0)
+        text[--at] = '-';
+    lc_buf_append(buf, text + at, sizeof(text) - at);
+}
+
 void lc_buf_vprintf(struct lc_buf *buf, const char *format, va_list args)
 {
+    char text[256]; /* most are short: formatted once */
     va_list again;
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, again);
+    int n = vsnprintf(text, sizeof(text), format, again);
     va_end(again);
+    if (n >= 0 && (size_t)n < sizeof(text)) {
+        lc_buf_append(buf, text, (size_t)n);
+        return;
+    }
     char *at = n < 0 ? NULL : lc_buf_reserve(buf, (size_t)n);
     if (!at) {
         buf->failed = true;

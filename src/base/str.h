@@ -60,6 +60,8 @@ void lc_buf_clear(struct lc_buf *buf);
 void lc_buf_append(struct lc_buf *buf, const void *bytes, size_t n);
 void lc_buf_text(struct lc_buf *buf, const char *text);
 void lc_buf_char(struct lc_buf *buf, char c);
+/** In decimal, with zeros in front up to `least` digits (at most 20). */
+void lc_buf_number(struct lc_buf *buf, int64_t value, int least);
 void lc_buf_printf(struct lc_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void lc_buf_vprintf(struct lc_buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 /** Appends a JSON string literal with its quotes; bytes that are not UTF-8 become U+FFFD. */

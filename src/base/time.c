@@ -184,8 +184,13 @@ void lc_print_date(struct lc_buf *buf, int64_t days)
     int64_t year;
     int month, day;
     lc_civil_from_days(days, &year, &month, &day);
-    const char *sign = year < 0 ? "-" : year > 9999 ? "+" : "";
-    lc_buf_printf(buf, "%s%04" PRId64 "-%02d-%02d", sign, year < 0 ? -year : year, month, day);
+    if (year > 9999)
+        lc_buf_char(buf, '+');
+    lc_buf_number(buf, year, 4);
+    lc_buf_char(buf, '-');
+    lc_buf_number(buf, month, 2);
+    lc_buf_char(buf, '-');
+    lc_buf_number(buf, day, 2);
 }
 
 static int64_t units_per_second(int digits)
@@ -200,8 +205,13 @@ void lc_print_time(struct lc_buf *buf, int64_t value, int digits)
 {
     int64_t unit = units_per_second(digits);
     int64_t seconds = floor_div(value, unit);
-    lc_buf_printf(buf, "%02" PRId64 ":%02" PRId64 ":%02" PRId64 ".%0*" PRId64, seconds / 3600, seconds / 60 % 60,
-                  seconds % 60, digits, floor_mod(value, unit));
+    lc_buf_number(buf, seconds / 3600, 2);
+    lc_buf_char(buf, ':');
+    lc_buf_number(buf, seconds / 60 % 60, 2);
+    lc_buf_char(buf, ':');
+    lc_buf_number(buf, seconds % 60, 2);
+    lc_buf_char(buf, '.');
+    lc_buf_number(buf, floor_mod(value, unit), digits);
 }
 
 void lc_print_timestamp(struct lc_buf *buf, int64_t value, int digits, bool utc)

@@ -270,7 +270,7 @@ void lc_value_print(struct lc_buf *buf, const struct lc_value *value)
     case LC_TYPE_INT16:
     case LC_TYPE_INT32:
     case LC_TYPE_INT64:
-        lc_buf_printf(buf, "%" PRId64, value->i);
+        lc_buf_number(buf, value->i, 1);
         return;
     case LC_TYPE_FLOAT:
     case LC_TYPE_DOUBLE:

@@ -58,6 +58,7 @@
 #include <arrow/util/bitmap_ops.h>
 #include <arrow/util/key_value_metadata.h>
 #include <arrow/util/utf8.h>
+#include <libdeflate.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/arrow/writer.h>
@@ -68,8 +69,8 @@
 #include <parquet/metadata.h>
 #include <parquet/page_index.h>
 #include <parquet/statistics.h>
-#include <libdeflate.h>
 #include <snappy-c.h>
+#include <zstd.h>
 
 extern "C" {
 #include "io/arrow_ipc.h"
@@ -449,33 +450,42 @@ bool take_error(StorageFile *file, lcdc_error **out, lcdc_status *status)
     return file->take_error(out, status);
 }
 
+/* What a page header says that Arrow does not hand out. */
+struct PageHeader {
+    int64_t unpacked = -1; /* bytes; -1 unknown */
+    bool has_checksum = false;
+    uint32_t checksum = 0;
+};
+
 /*
- * The checksum in a page header: the fourth field of parquet.thrift's PageHeader, after three other numbers, in the
- * compact protocol of Thrift. False when there is none.
+ * The first fields of parquet.thrift's PageHeader, in the compact protocol of Thrift: four numbers, the second of them
+ * the page's size, the fourth, which may be absent, its checksum.
  */
-bool page_checksum(std::string_view header, uint32_t *out)
+PageHeader page_header(std::string_view bytes)
 {
-    constexpr unsigned kI32 = 5, kCrc = 4;
+    constexpr unsigned kI32 = 5, kUnpacked = 2, kChecksum = 4;
+    PageHeader out;
     size_t at = 0;
-    for (unsigned field = 0; field < kCrc;) {
-        if (at >= header.size())
-            return false;
-        unsigned begin = static_cast<uint8_t>(header[at++]), step = begin >> 4;
+    for (unsigned field = 0; field < kChecksum && at < bytes.size();) {
+        unsigned begin = static_cast<uint8_t>(bytes[at++]), step = begin >> 4;
         field += step;
-        if (step == 0 || (begin & 15) != kI32 || field > kCrc)
-            return false;
+        if (step == 0 || (begin & 15) != kI32 || field > kChecksum)
+            return out;
         uint32_t value = 0;
-        for (unsigned shift = 0;; shift += 7) {
-            if (at >= header.size() || shift > 28)
-                return false;
-            uint8_t byte = static_cast<uint8_t>(header[at++]);
+        for (unsigned shift = 0, more = 1; more; shift += 7) {
+            if (at >= bytes.size() || shift > 28)
+                return out;
+            uint8_t byte = static_cast<uint8_t>(bytes[at++]);
             value |= static_cast<uint32_t>(byte & 127) << shift;
-            if (byte < 128)
-                break;
+            more = byte & 128;
         }
-        *out = (value >> 1) ^ (~(value & 1) + 1); /* zigzag */
+        value = (value >> 1) ^ (~(value & 1) + 1); /* zigzag */
+        if (field == kUnpacked)
+            out.unpacked = static_cast<int32_t>(value);
+        out.has_checksum = field == kChecksum;
+        out.checksum = value;
     }
-    return true;
+    return out;
 }
 
 /*
@@ -503,6 +513,11 @@ class PageStream final : public ar::io::InputStream
     {
         return last_ - first_ + end_ - at_;
     }
+    /* Of the page that was read last. */
+    const PageHeader &header() const
+    {
+        return header_;
+    }
 
     ar::Result<std::string_view> Peek(int64_t n) override
     {
@@ -510,7 +525,7 @@ class PageStream final : public ar::io::InputStream
         if (last_ - first_ < n)
             ARROW_RETURN_NOT_OK(fill(n));
         std::string_view header(reinterpret_cast<const char *>(buffer_->data()) + first_, static_cast<size_t>(n));
-        has_checksum_ = page_checksum(header, &checksum_);
+        header_ = page_header(header);
         next_ = Part::kHeader;
         return header;
     }
@@ -535,8 +550,8 @@ class PageStream final : public ar::io::InputStream
             ARROW_ASSIGN_OR_RAISE(int64_t got, Read(n, page_->mutable_data()));
             bytes = ar::SliceBuffer(page_, 0, got);
         }
-        if (part == Part::kPage && has_checksum_ &&
-            libdeflate_crc32(0, bytes->data(), static_cast<size_t>(bytes->size())) != checksum_)
+        if (part == Part::kPage && header_.has_checksum &&
+            libdeflate_crc32(0, bytes->data(), static_cast<size_t>(bytes->size())) != header_.checksum)
             throw pq::ParquetException("a page has another checksum than its header says");
         return bytes;
     }
@@ -600,8 +615,7 @@ class PageStream final : public ar::io::InputStream
     int64_t first_ = 0, last_ = 0; /* the unread part of buffer_ */
     bool drops_next_ = false;
     enum class Part { kOther, kHeader, kPage } next_ = Part::kOther;
-    bool has_checksum_ = false;
-    uint32_t checksum_ = 0;
+    PageHeader header_;
 };
 
 /* Bytes on their way to an lc_write_fn. */
@@ -1702,16 +1716,34 @@ struct PageCount {
     }
 };
 
+bool is_unpacked_here(ar::Compression::type codec)
+{
+    return codec == ar::Compression::SNAPPY || codec == ar::Compression::ZSTD;
+}
+
+struct ZstdFree {
+    void operator()(ZSTD_DCtx *context) const
+    {
+        ZSTD_freeDCtx(context);
+    }
+};
+
 /*
- * Arrow's pages before Snappy was undone, undone here: the system's Snappy is up to twice as fast as the one that
- * Arrow's wheel was built with, and most of a scan's time is spent in it.
+ * Arrow's pages before Snappy or Zstandard were undone, undone here: the system's libraries are faster than those that
+ * Arrow's wheel was built with, and most of a scan's time is spent in them.
  */
-class SnappyPages final : public pq::PageReader
+class UnpackedPages final : public pq::PageReader
 {
   public:
-    SnappyPages(std::unique_ptr<pq::PageReader> packed, Pool *pool)
-        : packed_(std::move(packed)), buffer_(take(ar::AllocateResizableBuffer(0, pool)))
+    UnpackedPages(std::unique_ptr<pq::PageReader> packed, std::shared_ptr<PageStream> stream,
+                  ar::Compression::type codec, Pool *pool)
+        : packed_(std::move(packed)), stream_(std::move(stream)), codec_(codec),
+          buffer_(take(ar::AllocateResizableBuffer(0, pool)))
     {
+        if (codec == ar::Compression::ZSTD)
+            zstd_.reset(ZSTD_createDCtx());
+        if (codec == ar::Compression::ZSTD && !zstd_)
+            throw std::bad_alloc();
     }
 
     std::shared_ptr<pq::Page> NextPage() override
@@ -1721,8 +1753,9 @@ class SnappyPages final : public pq::PageReader
             return page;
         if (page->type() == pq::PageType::DICTIONARY_PAGE) {
             const auto &dictionary = static_cast<const pq::DictionaryPage &>(*page);
-            return std::make_shared<pq::DictionaryPage>(unpack(page->buffer(), 0, -1), dictionary.num_values(),
-                                                        dictionary.encoding(), dictionary.is_sorted());
+            return std::make_shared<pq::DictionaryPage>(unpack(page->buffer(), 0, stream_->header().unpacked),
+                                                        dictionary.num_values(), dictionary.encoding(),
+                                                        dictionary.is_sorted());
         }
         if (page->type() == pq::PageType::DATA_PAGE) {
             const auto &data = static_cast<const pq::DataPageV1 &>(*page);
@@ -1746,28 +1779,39 @@ class SnappyPages final : public pq::PageReader
     }
 
   private:
-    /* The first `levels` bytes are not packed. `size` is what the header says, -1 where only Snappy knows. */
+    /* The first `levels` bytes are not packed. `size` is what the header says of all. */
     std::shared_ptr<ar::Buffer> unpack(const std::shared_ptr<ar::Buffer> &in, int64_t levels, int64_t size)
     {
-        const char *from = reinterpret_cast<const char *>(in->data()) + levels;
-        size_t packed = static_cast<size_t>(in->size() - levels), unpacked = 0;
-        if (in->size() < levels || (size >= 0 && size < levels))
+        if (levels < 0 || in->size() < levels || size < levels)
             throw pq::ParquetException("Data page too small for levels");
-        bool is_empty = size == levels; /* Parquet's Java writer leaves out what would be nothing */
-        bool is_bad = !is_empty && snappy_uncompressed_length(from, packed, &unpacked) != SNAPPY_OK;
-        int64_t length = levels + static_cast<int64_t>(unpacked);
-        if (is_bad || length > std::numeric_limits<int32_t>::max() || (size >= 0 && length != size))
-            throw pq::ParquetException("Snappy data of another length than its page header says");
-        check(buffer_->Resize(length, false));
+        check(buffer_->Resize(size, false));
         if (levels > 0)
             memcpy(buffer_->mutable_data(), in->data(), static_cast<size_t>(levels));
-        char *to = reinterpret_cast<char *>(buffer_->mutable_data()) + levels;
-        if (!is_empty && snappy_uncompress(from, packed, to, &unpacked) != SNAPPY_OK)
-            throw pq::ParquetException("corrupt Snappy data");
+        if (size > levels) /* Parquet's Java writer leaves out what would be nothing */
+            undo(in->data() + levels, static_cast<size_t>(in->size() - levels), buffer_->mutable_data() + levels,
+                 static_cast<size_t>(size - levels));
         return buffer_;
     }
 
+    void undo(const uint8_t *from, size_t packed, uint8_t *to, size_t size)
+    {
+        if (codec_ == ar::Compression::ZSTD) {
+            if (ZSTD_decompressDCtx(zstd_.get(), to, size, from, packed) != size)
+                throw pq::ParquetException("corrupt Zstandard data, or of another length than its page header says");
+            return;
+        }
+        const char *bytes = reinterpret_cast<const char *>(from);
+        size_t unpacked = 0;
+        if (snappy_uncompressed_length(bytes, packed, &unpacked) != SNAPPY_OK || unpacked != size)
+            throw pq::ParquetException("Snappy data of another length than its page header says");
+        if (snappy_uncompress(bytes, packed, reinterpret_cast<char *>(to), &unpacked) != SNAPPY_OK)
+            throw pq::ParquetException("corrupt Snappy data");
+    }
+
     const std::unique_ptr<pq::PageReader> packed_;
+    const std::shared_ptr<PageStream> stream_;
+    const ar::Compression::type codec_;
+    std::unique_ptr<ZSTD_DCtx, ZstdFree> zstd_;
     const std::shared_ptr<ar::ResizableBuffer> buffer_;
 };
 
@@ -1806,9 +1850,9 @@ struct PageSource {
         /* Read to the end of the chunk, not to the promised count, so that a page too many shows. */
         int64_t total = is_short ? count->expected : std::numeric_limits<int64_t>::max();
         bool lies = metadata->writer_version().VersionLt(pq::ApplicationVersion::PARQUET_CPP_10353_FIXED_VERSION());
-        bool is_snappy = chunk->compression() == ar::Compression::SNAPPY;
+        ar::Compression::type codec = chunk->compression();
         auto pages = pq::PageReader::Open(count->stream, total,
-                                          is_snappy ? ar::Compression::UNCOMPRESSED : chunk->compression(), properties,
+                                          is_unpacked_here(codec) ? ar::Compression::UNCOMPRESSED : codec, properties,
                                           descriptor, lies);
         pages->set_data_page_filter([count = count.get(), filter = std::move(filter)](const pq::DataPageStats &page) {
             count->seen += page.num_values;
@@ -1817,8 +1861,8 @@ struct PageSource {
                 count->stream->drop_next();
             return skips;
         });
-        if (is_snappy)
-            pages = std::make_unique<SnappyPages>(std::move(pages), pool);
+        if (is_unpacked_here(codec))
+            pages = std::make_unique<UnpackedPages>(std::move(pages), count->stream, codec, pool);
         return pages;
     }
 
@@ -2939,10 +2983,10 @@ class Scan
         for (const struct lc_span &chunk : chunks_of(group))
             bytes += chunk.n;
         for (const Run &window : windows_)
-            rows += request_.include ? static_cast<int64_t>(lc_bitmap_count_range(
-                                           request_.include, static_cast<uint64_t>(window.first),
-                                           static_cast<uint64_t>(window.n)))
-                                     : window.n;
+            rows += request_.include
+                        ? static_cast<int64_t>(lc_bitmap_count_range(
+                              request_.include, static_cast<uint64_t>(window.first), static_cast<uint64_t>(window.n)))
+                        : window.n;
         return rows >= metadata_->num_rows() / 2 || rows >= bytes / kScattered;
     }
 
@@ -3484,8 +3528,8 @@ lcdc_status read_ipc(size_t n, const std::function<std::shared_ptr<ar::Buffer>(P
         options.memory_pool = pool.get();
         options.use_threads = false;
         options.ensure_alignment = ar::ipc::Alignment::kDataTypeSpecificAlignment;
-        auto reader = take(ar::ipc::RecordBatchStreamReader::Open(
-            std::make_shared<ar::io::BufferReader>(bytes(pool.get())), options));
+        auto reader = take(
+            ar::ipc::RecordBatchStreamReader::Open(std::make_shared<ar::io::BufferReader>(bytes(pool.get())), options));
         visit_stream(*reader, pool.get(), visit, context, err);
     });
 }

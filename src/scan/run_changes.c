@@ -24,26 +24,44 @@ struct changes {
     int64_t kept_bytes;
 };
 
+/* The words a batch has shown so far: there are four of them, and rows take turns. */
+struct words {
+    size_t n;
+    struct lc_str text[4];
+    lcdc_op op[4];
+};
+
+static lcdc_status parse_word(struct words *words, struct lc_str word, lcdc_op *out, lcdc_error **err)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (lc_str_eq(word, words->text[i])) {
+            *out = words->op[i];
+            return LCDC_OK;
+        }
+    LC_TRY(lcdc_op_parse(word.p, word.n, out, err));
+    if (*out == LCDC_OP_UPDATE)
+        return lc_fail(err, LC_R_UNKNOWN_OP,
+                       "change type 'update' carries no side, expected update_preimage or update_postimage");
+    if (words->n < 4) {
+        words->text[words->n] = word;
+        words->op[words->n++] = *out;
+    }
+    return LCDC_OK;
+}
+
 static lcdc_status parse_ops(const struct ArrowArray *extra, int64_t n, const char *path, uint8_t *ops,
                              lcdc_error **err)
 {
-    const struct ArrowArray *words = extra->children[0];
-    struct lc_str last = {0};
-    lcdc_op op = LCDC_OP_INSERT;
+    const struct ArrowArray *column = extra->children[0];
+    struct words words = {0};
     for (int64_t i = 0; i < n; i++) {
-        if (lc_array_is_null(words, extra->offset + i))
+        lcdc_op op;
+        if (lc_array_is_null(column, extra->offset + i))
             return lc_fail(err, LC_R_UNKNOWN_OP, "%s: a row has no change type", path);
-        struct lc_str word = lc_array_str(words, LC_TYPE_STRING, 0, extra->offset + i);
-        if (!last.p || !lc_str_eq(word, last)) {
-            lcdc_status status = lcdc_op_parse(word.p, word.n, &op, err);
-            if (status == LCDC_OK && op == LCDC_OP_UPDATE)
-                status = lc_fail(err, LC_R_UNKNOWN_OP,
-                                 "change type 'update' carries no side, expected update_preimage or update_postimage");
-            if (status != LCDC_OK) {
-                lc_error_prefix(err, "%s", path);
-                return status;
-            }
-            last = word;
+        lcdc_status status = parse_word(&words, lc_array_str(column, LC_TYPE_STRING, 0, extra->offset + i), &op, err);
+        if (status != LCDC_OK) {
+            lc_error_prefix(err, "%s", path);
+            return status;
         }
         ops[i] = (uint8_t)op;
     }

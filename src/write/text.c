@@ -5,19 +5,6 @@
 
 #include "base/time.h"
 
-static void put_int(struct lc_buf *out, int64_t value)
-{
-    char text[20]; /* -9223372036854775808 */
-    size_t n = sizeof(text);
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do
-        text[--n] = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0)
-        text[--n] = '-';
-    lc_buf_append(out, text + n, sizeof(text) - n);
-}
-
 static void put_float(struct lc_buf *out, const struct lc_value *value)
 {
     char text[32];
@@ -49,7 +36,7 @@ static void put_scalar(struct lc_buf *out, const struct lc_value *value)
     case LC_TYPE_INT16:
     case LC_TYPE_INT32:
     case LC_TYPE_INT64:
-        put_int(out, value->i);
+        lc_buf_number(out, value->i, 1);
         return;
     case LC_TYPE_FLOAT:
     case LC_TYPE_DOUBLE:
