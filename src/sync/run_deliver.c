@@ -184,9 +184,11 @@ static lcdc_status end_commit_somehow(struct delivery *self, lcdc_error **err)
 {
     int64_t snapshot, ts_us;
     lcdc_feed_commit(self->run->feed, &snapshot, &ts_us);
-    if (self->kind == LC_WINDOW_REPLACE || (self->kind == LC_WINDOW_SNAPSHOT && snapshot >= 0))
+    if (snapshot < 0 && !self->is_open)
+        return LCDC_OK;
+    if (self->kind != LC_WINDOW_CHANGES)
         LC_TRY(begin(self, err));
-    return snapshot < 0 && !self->is_open ? LCDC_OK : end_commit(self, err);
+    return end_commit(self, err);
 }
 
 static lcdc_status deliver(struct delivery *self, bool *worked, lcdc_error **err)

@@ -149,6 +149,9 @@ def test_iceberg_table_without_snapshots(d):
     r = s.once()
     assert r.code == 0, r.err
     assert s.state("t")["state"] == "new" and s.state("t")["cursor"] is None
+    s.ledger("reset", "t")
+    for _ in range(2):
+        assert s.once().code == 0 and s.state("t")["state"] == "new" and s.state("t")["cursor"] is None
     t.append([(1, "n1", 10)])
     t.save()
     assert s.once().code == 0 and s.replayed("t") == keyed([person(1)])
