@@ -344,7 +344,7 @@ void lc_iceberg_own_deletes(const struct lc_iceberg_list *list, const struct lc_
    (specification, "Scan Planning"). */
 static bool may_hit(const struct lc_iceberg_manifest *manifest, const struct lc_iceberg_file *file)
 {
-    return file->data_sequence <= manifest->sequence &&
+    return file->data_sequence <= manifest->newest &&
            (lc_iceberg_is_unpartitioned(manifest->spec) || lc_iceberg_manifest_may_hold(manifest, file));
 }
 
@@ -355,7 +355,7 @@ void lc_iceberg_deletes_for(const struct lc_iceberg_list *list, const struct lc_
         oldest = files->items[i].data_sequence < oldest ? files->items[i].data_sequence : oldest;
     for (size_t i = 0; i < list->n; i++)
         for (size_t k = 0;
-             list->manifests[i].is_deletes && list->manifests[i].sequence >= oldest && !flags[i] && k < files->n; k++)
+             list->manifests[i].is_deletes && list->manifests[i].newest >= oldest && !flags[i] && k < files->n; k++)
             flags[i] = may_hit(&list->manifests[i], &files->items[k]);
 }
 

@@ -186,6 +186,7 @@ static lcdc_status read_list_entry(struct lc_iceberg_table *table, const struct 
         return lc_fail(err, LC_R_ICEBERG_MANIFEST_BAD,
                        "the entry of manifest %.*s has a number that is negative, unknown or none", LC_STR_ARG(path));
     manifest.is_deletes = content == 1;
+    manifest.newest = lc_avro_field(record, 515) ? manifest.sequence : INT64_MAX;
     LC_TRY(lc_iceberg_spec_get(table->metadata, spec, &manifest.spec, err));
     LC_TRY(read_summaries(record, list->arena, &manifest, err));
     return add_manifest(list, path, &manifest, err);
@@ -216,7 +217,7 @@ static lcdc_status read_inline_list(struct lc_iceberg_table *table, const struct
 {
     for (size_t i = 0; i < snapshot->n_manifests; i++) {
         LC_CLEANUP(lc_avro_closep) struct lc_avro *avro = NULL;
-        struct lc_iceberg_manifest manifest = {.snapshot_id = snapshot->id, .first_row_id = -1};
+        struct lc_iceberg_manifest manifest = {.newest = INT64_MAX, .snapshot_id = snapshot->id, .first_row_id = -1};
         struct lc_str text;
         int64_t spec = 0;
         LC_TRY(open_avro(table, snapshot->manifests[i], "manifest", &avro, err));

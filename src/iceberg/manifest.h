@@ -36,7 +36,8 @@ struct lc_iceberg_manifest {
     const struct lc_iceberg_spec *spec;
     size_t n_summaries; /* one a field of the spec, or none */
     const struct lc_iceberg_summary *summaries;
-    int64_t sequence;     /* of the snapshot that wrote it: no file in it is newer; 0 in v1 */
+    int64_t sequence;     /* of the snapshot that wrote it; 0 in v1 */
+    int64_t newest;       /* no file in it has a higher sequence number; INT64_MAX where the list does not say */
     int64_t snapshot_id;  /* that added it */
     int64_t first_row_id; /* -1: none */
 };
