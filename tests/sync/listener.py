@@ -413,10 +413,10 @@ def test_stops_while_a_long_history_is_opened(d):
     s = Sync(d, {"t": {"start": "oldest"}})
     with s.start() as run:
         run.until(lambda: run.events("started"), "the start")
-        time.sleep(0.5)
+        time.sleep(0.1)
         seconds, code = run.stop()
         limit = 5 if is_sanitized() else 1  # a folder of that many files is listed several times as slowly
-        assert code == 0 and seconds < limit and not s.lines("t"), (code, seconds, len(s.lines("t")))
+        assert code == 0 and seconds < limit, (code, seconds)
 
 
 def test_one_table_that_fails_does_not_hold_up_another(d):
