@@ -78,7 +78,9 @@ static lcdc_status write_state(struct jsonl *self, const struct state *state, lc
 {
     LC_BUF struct lc_buf json = {0};
     lc_buf_init(&json, MAX_STATE);
-    lc_buf_text(&json, "{\"committed\":");
+    lc_buf_text(&json, "{\"table\":");
+    lc_buf_json_string(&json, lc_str_of(self->setup->table));
+    lc_buf_text(&json, ",\"committed\":");
     print_mark(&json, &state->now);
     lc_buf_text(&json, ",\"before\":");
     print_mark(&json, &state->before);
@@ -116,6 +118,18 @@ static bool parse_state(const struct json_t *json, struct state *out)
     return true;
 }
 
+/* The cursor of one table must not be taken for another's. */
+static lcdc_status check_table(const struct jsonl *self, const struct json_t *json, lcdc_error **err)
+{
+    struct lc_str table;
+    if (!lc_json_get_str(json, "table", &table) || lc_str_is(table, self->setup->table))
+        return LCDC_OK;
+    return lc_fail(err, LC_R_SINK_OTHER_TABLE,
+                   "%s is written by table '%.*s', not by '%.100s'; give this one another path, or remove it and %s to "
+                   "start anew",
+                   self->path, LC_STR_ARG(table), self->setup->table, self->state_path);
+}
+
 static lcdc_status read_state(struct jsonl *self, bool *found, lcdc_error **err)
 {
     LC_BUF struct lc_buf text = {0};
@@ -125,7 +139,7 @@ static lcdc_status read_state(struct jsonl *self, bool *found, lcdc_error **err)
     if (!*found)
         return LCDC_OK;
     if (lc_json_parse((struct lc_str){text.p, text.n}, &json, NULL) == LCDC_OK && parse_state(json, &self->state))
-        return LCDC_OK;
+        return check_table(self, json, err);
     return lc_fail(err, LC_R_SINK_ALTERED,
                    "%s is damaged, it said how much of %s is committed; restore it, or remove both to start anew",
                    self->state_path, self->path);
@@ -402,6 +416,7 @@ const struct lc_sink_ops lc_sink_jsonl = {.name = "jsonl",
                                           .delivery = LC_DELIVERY_EXACTLY_ONCE,
                                           .n_options = sizeof(options) / sizeof(options[0]),
                                           .options = options,
+                                          .owns_path = true,
                                           .open = jsonl_open,
                                           .cursor = jsonl_cursor,
                                           .begin = jsonl_begin,

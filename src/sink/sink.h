@@ -69,6 +69,7 @@ struct lc_sink_ops {
     enum lc_delivery delivery;
     size_t n_options;
     const struct lc_sink_option *options;
+    bool owns_path;    /* what the option "path" names is one table's alone */
     bool wants_folded; /* updates are best as one row with both images, wherever the reader can pair them */
     /** Connects, creates or checks the target against the schema. */
     lcdc_status (*open)(const struct lc_sink_setup *setup, struct lc_sink **out, lcdc_error **err);

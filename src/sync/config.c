@@ -344,7 +344,9 @@ static lcdc_status read_parts(struct lc_config_reader *reader, const struct lc_k
         LC_TRY(read_sink(reader, &sinks->items[config->n_sinks], &config->sinks[config->n_sinks], err));
     for (; config->n_tables < tables->n; config->n_tables++)
         LC_TRY(lc_config_read_table(reader, &tables->items[config->n_tables], &config->tables[config->n_tables], err));
-    return config->n_tables ? LCDC_OK : lc_config_bad(reader, tables->line, "tables: there is none", err);
+    if (!config->n_tables)
+        return lc_config_bad(reader, tables->line, "tables: there is none", err);
+    return lc_config_check_paths(reader, err);
 }
 
 static lcdc_status read_top(struct lc_config_reader *reader, const struct lc_yaml *root, lcdc_error **err)

@@ -71,5 +71,7 @@ lcdc_status lc_config_take_setting(void *taker, const struct lc_yaml_item *item,
 
 lcdc_status lc_config_read_table(struct lc_config_reader *reader, const struct lc_yaml_item *item,
                                  struct lc_table_config *out, lcdc_error **err);
+/** No two tables may write to one path of a sink that a table has for itself. */
+lcdc_status lc_config_check_paths(const struct lc_config_reader *reader, lcdc_error **err);
 
 #endif

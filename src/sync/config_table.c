@@ -404,6 +404,59 @@ lcdc_status lc_config_read_table(struct lc_config_reader *reader, const struct l
     return read_settings(reader, values.nodes[LC_CONFIG_TABLE_sink_options], out, err);
 }
 
+/* ---- tables among each other ---- */
+
+static const char *own_path(const struct lc_table_config *table)
+{
+    for (size_t i = 0; table->sink->ops->owns_path && i < table->n_settings; i++)
+        if (strcmp(table->settings[i].key, "path") == 0)
+            return table->settings[i].value;
+    return NULL;
+}
+
+/* The next name of a path, without what changes nothing: "a//./b/" is "a/b". Empty at the end. */
+static struct lc_str next_name(const char **at)
+{
+    for (;;) {
+        *at += strspn(*at, "/");
+        struct lc_str name = {*at, strcspn(*at, "/")};
+        *at += name.n;
+        if (!lc_str_is(name, "."))
+            return name;
+    }
+}
+
+static bool is_same_path(const char *a, const char *b)
+{
+    if ((*a == '/') != (*b == '/'))
+        return false;
+    for (;;) {
+        struct lc_str name = next_name(&a);
+        if (!lc_str_eq(name, next_name(&b)))
+            return false;
+        if (!name.n)
+            return true;
+    }
+}
+
+/* A path may come from the environment, so that it is not told. */
+lcdc_status lc_config_check_paths(const struct lc_config_reader *reader, lcdc_error **err)
+{
+    const struct lc_config *config = reader->config;
+    for (size_t i = 0; i < config->n_tables; i++) {
+        const struct lc_table_config *table = &config->tables[i];
+        const char *path = own_path(table);
+        for (size_t k = 0; path && k < i; k++) {
+            const char *taken = own_path(&config->tables[k]);
+            if (taken && is_same_path(path, taken))
+                return lc_fail(err, LC_R_CONFIG_VALUE,
+                               "%s:%d: table '%.100s' writes to the same path as table '%.100s'; give each one its own",
+                               config->path, table->line, table->name, config->tables[k].name);
+        }
+    }
+    return LCDC_OK;
+}
+
 lcdc_status lc_config_request(const struct lc_table_config *table, lcdc_request **out, lcdc_error **err)
 {
     LC_CLEANUP(lcdc_request_freep) lcdc_request *request = NULL;

@@ -88,6 +88,16 @@ def test_windows_are_there_when_they_are_committed(sink, path, read):
     assert read(path) == [1, 2, 3, 4, 5, 6], read(path)
 
 
+def test_a_file_is_of_one_table(folder):
+    path = folder + "/out.jsonl"
+    with Driver() as d:
+        d("open", **opening("jsonl", path))
+        d("window", **window(1, inserts(1), "snapshot"))
+    with Driver() as d:
+        assert "'orders'" in d.refused("sink.other_table", "open", **{**opening("jsonl", path), "table": "others"})["message"]
+    assert jsonl_ids(path) == [1]
+
+
 @each_sink
 def test_a_crash_leaves_nothing_of_a_window(sink, path, read):
     with Driver() as d:

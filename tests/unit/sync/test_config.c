@@ -284,6 +284,37 @@ static void refusals_have_file_and_line(void **state)
     }
 }
 
+/* A sink that a table has for itself: two tables at one path would take each other's cursor and rows. */
+static void one_path_is_of_one_table(void **state)
+{
+    (void)state;
+    static const struct lc_sink_ops own = {.name = "own", .owns_path = true, .n_options = 3, .options = options};
+    static const struct lc_sink_ops *const two[] = {&test_sink, &own, NULL};
+    static const struct lc_config_world with_own = {.sinks = two, .lookup = lookup};
+    static const struct {
+        const char *type, *first, *second;
+        bool is_same;
+    } cases[] = {{"own", "out", "out", true},      {"own", "out", "./out", true}, {"own", "a/b", "a//./b/", true},
+                 {"own", "/etc/a", "a", true},     {"own", "out", "out2", false}, {"own", "a/b", "a/b/c", false},
+                 {"own", "a", "'${SECRET}'", false}, {"test", "out", "out", false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[1024];
+        struct lc_config config;
+        lcdc_error *err LC_ERROR = NULL;
+        (void)snprintf(text, sizeof(text),
+                       "version: 1\n" SOURCES "sinks:\n  out: {type: %s, place: here}\ntables:\n"
+                       "  a: {source: lake, table: a, sink: out, sink_options: {path: %s}}\n"
+                       "  b: {source: lake, table: b, sink: out, sink_options: {path: %s}}\n",
+                       cases[i].type, cases[i].first, cases[i].second);
+        lcdc_status status = lc_config_parse(lc_str_of(text), "/etc/sync.yaml", &with_own, &config, &err);
+        assert_int_equal(status, cases[i].is_same ? LCDC_INVALID_ARGUMENT : LCDC_OK);
+        if (cases[i].is_same)
+            assert_string_equal(lcdc_error_message(err), "/etc/sync.yaml:8: table 'b' writes to the same path as table "
+                                                         "'a'; give each one its own");
+        lc_config_done(&config);
+    }
+}
+
 static void texts_that_no_config_has(void **state)
 {
     (void)state;
@@ -361,6 +392,7 @@ int main(void)
         cmocka_unit_test(locations_and_what_is_shown_of_them),
         cmocka_unit_test(defaults),
         cmocka_unit_test(refusals_have_file_and_line),
+        cmocka_unit_test(one_path_is_of_one_table),
         cmocka_unit_test(texts_that_no_config_has),
         cmocka_unit_test(the_environment_fills_in),
         cmocka_unit_test(durations),
