@@ -47,8 +47,9 @@ void lc_source_note_end(lcdc_source *source, const lcdc_error *error);
 
 /**
  * A text that is another one after every commit, roll-back or re-creation of the table; left empty where the backend
- * cannot tell without a read. `before`: that of an earlier look, or NULL.
+ * cannot tell without a read. `before`: that of an earlier look, or NULL. `cancelled`: non-zero ends the look; or NULL.
  */
-lcdc_status lc_source_tip(lcdc_source *source, const char *before, struct lc_buf *out, lcdc_error **err);
+lcdc_status lc_source_tip(lcdc_source *source, const char *before, const _Atomic int *cancelled, struct lc_buf *out,
+                          lcdc_error **err);
 
 #endif

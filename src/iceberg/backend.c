@@ -68,8 +68,10 @@ static lcdc_status open_place(const lcdc_request *request, struct source *source
     if (!request->name)
         return lc_fail(err, LC_R_OPTION_VALUE,
                        "a catalog's location needs the table's name too: --table namespace.table");
-    struct lc_iceberg_rest_options options = {
-        .uri = request->table, .ca_file = request->ca_file, .timeout_ms = request->timeout * 1000};
+    struct lc_iceberg_rest_options options = {.uri = request->table,
+                                              .ca_file = request->ca_file,
+                                              .timeout_ms = request->timeout * 1000,
+                                              .shared = request->shared};
     source->table = lc_strdup(request->name);
     LC_TRY_ALLOC(source->table);
     return lc_iceberg_rest_catalog(&options, &source->catalog, err);
@@ -163,6 +165,8 @@ static lcdc_status iceberg_probe(const lcdc_request *request, struct lc_arena *a
         status = read_metadata(source, &held, &problem);
     if (status == LCDC_OUT_OF_MEMORY)
         return lc_fail_oom(err);
+    if (status == LCDC_CANCELLED)
+        return lc_fail_with(lc_steal(problem), err);
     out->usable = status == LCDC_OK;
     out->absent = status == LCDC_NOT_FOUND;
     out->reason = out->usable ? "Iceberg metadata read straight from storage"

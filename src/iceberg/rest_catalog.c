@@ -20,6 +20,7 @@ struct rest {
     struct lc_iceberg_catalog catalog;
     char *base, *ca_file;
     int64_t timeout_ms;
+    const struct lc_shared *shared;
     char *warehouse, *prefix, *scope, *token_url, *token, *credential;
 };
 
@@ -118,7 +119,8 @@ static lcdc_status send(const struct rest *self, const char *method, const char 
                                       .headers = headers,
                                       .body = body,
                                       .timeout_ms = self->timeout_ms,
-                                      .ca_file = self->ca_file};
+                                      .ca_file = self->ca_file,
+                                      .cancelled = self->shared ? self->shared->cancelled : NULL};
     return lc_http(&request, out, err);
 }
 
@@ -283,6 +285,7 @@ lcdc_status lc_iceberg_rest_catalog(const struct lc_iceberg_rest_options *option
     LC_TRY_ALLOC(self);
     self->catalog.ops = &ops;
     self->timeout_ms = options->timeout_ms;
+    self->shared = options->shared;
     size_t n = strcspn(options->uri, "?");
     const char *query = options->uri[n] ? options->uri + n + 1 : "";
     while (n && options->uri[n - 1] == '/')

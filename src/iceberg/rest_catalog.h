@@ -5,12 +5,14 @@
 #ifndef LC_ICEBERG_REST_CATALOG_H
 #define LC_ICEBERG_REST_CATALOG_H
 
+#include "core/request.h"
 #include "iceberg/catalog.h"
 
 struct lc_iceberg_rest_options {
-    const char *uri;     /* http(s)://host/path?warehouse=...&token=...; see the .c file */
-    const char *ca_file; /* may be NULL */
-    int64_t timeout_ms;  /* for one answer */
+    const char *uri;                /* http(s)://host/path?warehouse=...&token=...; see the .c file */
+    const char *ca_file;            /* may be NULL */
+    int64_t timeout_ms;             /* for one answer */
+    const struct lc_shared *shared; /* whose call in progress may be cancelled; outlives the catalog; may be NULL */
 };
 
 /** Asks nothing yet. */

@@ -13,7 +13,7 @@
 
 #include "lakecdc/base.h"
 
-enum { DEFAULT_TIMEOUT_MS = 60000, CONNECT_TIMEOUT_MS = 15000 };
+enum { DEFAULT_TIMEOUT_MS = 60000, CONNECT_TIMEOUT_MS = 15000, LOOK_MS = 100 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_ready;
@@ -139,11 +139,56 @@ static CURLcode set_options(CURL *curl, const struct lc_http_request *request, s
     return code ? code : restrict_protocols(curl, strncmp(request->url, "https:", 6) == 0);
 }
 
+/* ---- a transfer that can be left ---- */
+
+static void cleanup_multip(CURLM **multi)
+{
+    (void)curl_multi_cleanup(*multi);
+}
+
+/* As curl_easy_perform, which looks up once a second only. CURLE_ABORTED_BY_CALLBACK: cancelled. */
+static CURLcode perform_until(CURLM *multi, const _Atomic int *cancelled)
+{
+    int running = 1, n_left;
+    for (;;) {
+        if (curl_multi_perform(multi, &running) != CURLM_OK)
+            return CURLE_OUT_OF_MEMORY;
+        if (!running)
+            break;
+        if (*cancelled)
+            return CURLE_ABORTED_BY_CALLBACK;
+        if (curl_multi_poll(multi, NULL, 0, LOOK_MS, NULL) != CURLM_OK)
+            return CURLE_OUT_OF_MEMORY;
+    }
+    const CURLMsg *message = curl_multi_info_read(multi, &n_left);
+    return message ? message->data.result : CURLE_RECV_ERROR;
+}
+
+static CURLcode perform(CURL *curl, const _Atomic int *cancelled)
+{
+    if (!cancelled)
+        return curl_easy_perform(curl);
+    if (*cancelled)
+        return CURLE_ABORTED_BY_CALLBACK;
+    LC_CLEANUP(cleanup_multip) CURLM *multi = curl_multi_init();
+    if (!multi || curl_multi_add_handle(multi, curl) != CURLM_OK)
+        return CURLE_OUT_OF_MEMORY;
+    CURLcode code = perform_until(multi, cancelled);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        (void)curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* a name that is being looked up is not waited for */
+#endif
+    (void)curl_multi_remove_handle(multi, curl);
+    return code;
+}
+
 static lcdc_status explain(CURLcode code, const char *url, const struct lc_buf *body, const char *text,
                            lcdc_error **err)
 {
     if (code == CURLE_OUT_OF_MEMORY)
         return lc_fail_oom(err);
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        return lc_fail(err, LC_R_CANCELLED, "%.*s: the request was cancelled", LC_STR_ARG(shown(url)));
     if (code == CURLE_WRITE_ERROR && body->failed) {
         if (body->n + CURL_MAX_WRITE_SIZE < body->max)
             return lc_fail_oom(err);
@@ -168,7 +213,7 @@ lcdc_status lc_http(const struct lc_http_request *request, struct lc_http_respon
     lc_buf_init(&response.body, LC_HTTP_MAX_BODY);
     LC_TRY(make_headers(request, &headers, err));
     CURLcode code = set_options(curl, request, headers, &response.body, text);
-    code = code ? code : curl_easy_perform(curl);
+    code = code ? code : perform(curl, request->cancelled);
     code = code ? code : curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     if (code)
         return explain(code, request->url, &response.body, text, err);

@@ -18,10 +18,11 @@ struct lc_http_request {
     const char *method; /* "GET", "POST", ... */
     const char *url;
     size_t n_headers;
-    const char *const *headers; /* "Name: value" */
-    struct lc_str body;         /* sent when p is not NULL */
-    int64_t timeout_ms;         /* for all of it; 0 = a minute */
-    const char *ca_file;        /* certificates to trust, PEM; NULL = the system's */
+    const char *const *headers;   /* "Name: value" */
+    struct lc_str body;           /* sent when p is not NULL */
+    int64_t timeout_ms;           /* for all of it; 0 = a minute */
+    const char *ca_file;          /* certificates to trust, PEM; NULL = the system's */
+    const _Atomic int *cancelled; /* non-zero: leave within a second; may be NULL */
 };
 
 struct lc_http_response {
@@ -32,7 +33,7 @@ void lc_http_response_done(struct lc_http_response *response);
 
 /**
  * Any complete answer is OK, whatever its status says. LC_R_HTTP when there is none in time, LC_R_URL for a URL that is
- * not http(s), LC_R_LIMIT for a body over LC_HTTP_MAX_BODY. Any thread.
+ * not http(s), LC_R_LIMIT for a body over LC_HTTP_MAX_BODY, LC_R_CANCELLED. Any thread.
  */
 lcdc_status lc_http(const struct lc_http_request *request, struct lc_http_response *out, lcdc_error **err);
 

@@ -89,6 +89,8 @@ static lcdc_status set_range(const struct lc_table_run *run, enum lc_read_kind k
                              lcdc_error **err)
 {
     const char *start = kind == LC_READ_STATE ? "latest" : run->config->start;
+    if (run->state.restart && strcmp(start, "oldest") != 0) /* what the first run began at may be long gone */
+        start = "latest";
     switch (kind) {
     case LC_READ_SCHEMA:
         LC_TRY(lcdc_request_set(request, "from", "latest", err));
@@ -142,6 +144,7 @@ static enum lc_state_kind kind_of(const struct lc_state *state, const lcdc_error
     } meanings[] = {
         {LC_R_SYNC_RECREATED, LC_STATE_RECREATED, false},     {LC_R_CURSOR_OTHER_TABLE, LC_STATE_RECREATED, true},
         {LC_R_SYNC_SCHEMA, LC_STATE_SCHEMA_CHANGED, false},   {LC_R_SYNC_TARGET, LC_STATE_TARGET_RESET, false},
+        {LC_R_SINK_TARGET_GONE, LC_STATE_TARGET_RESET, false},
         {LC_R_ICEBERG_NOT_ANCESTOR, LC_STATE_ROLLED_BACK, true},
         {LC_R_DELTA_VERSION_MISSING, LC_STATE_ROLLED_BACK, true},
         {LC_R_ICEBERG_SNAPSHOT_MISSING, LC_STATE_ROLLED_BACK, true},
@@ -343,7 +346,7 @@ static lcdc_status look_and_read(struct lc_table_run *run, bool *worked, lcdc_er
     if (lc_state_is_stopped(run->state.kind))
         return LCDC_OK;
     LC_TRY(open_source(run, err));
-    LC_TRY(lc_source_tip(run->source, run->tip, &tip, err));
+    LC_TRY(lc_source_tip(run->source, run->tip, run->world->stopping, &tip, err));
     bool same = run->tip && tip.n && strcmp(run->tip, tip.p) == 0;
     if (!same) {
         LC_TRY(read_table(run, worked, err));

@@ -11,8 +11,11 @@ import os
 import random
 import shutil
 import signal
+import socket
 import sqlite3
+import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -183,6 +186,59 @@ def test_tables_of_a_rest_catalog(d):
         assert s.replayed("t") == keyed([person(1), person(2), person(3, "n3+"), person(4)])
         r = harness.run("sync", "--init", catalog.uri, "--table", "db.t")
         assert r.code == 0 and f'catalog: "{catalog.uri}"' in r.out.decode() and 'table: "db.t"' in r.out.decode(), r.err
+
+
+class Silent(dict):
+    """Answers of a catalog that, once told to, takes requests and never answers."""
+
+    def __init__(self, answers):
+        super().__init__(answers)
+        self.asked, self.talks, self.over = threading.Event(), True, threading.Event()
+
+    def get(self, *words):
+        if not self.talks:
+            self.asked.set()
+            self.over.wait()
+        return super().get(*words)
+
+
+def test_a_catalog_that_never_answers_holds_up_no_stop(d):
+    t = people(d + "/t")
+    answers = Silent({"/api/v1/config": (200, {}), "/api/v1/namespaces/db/tables/t": (200, loaded(t.save(), inline=False))})
+    limit = 5 if is_sanitized() else 1
+    with Catalog(answers) as catalog:
+        catalog.server.handle_error = lambda *_: None  # an answer that nobody waits for any more
+        s = Sync(d, {"t": {"source": "ice", "table": "db.t"}})
+        s.config["sources"]["ice"] = {"catalog": catalog.uri}
+        s.save()
+        with s.start() as run:  # it is silent when a table that is open is looked at
+            run.until(lambda: len(s.lines("t")) == 3, "the snapshot")
+            answers.talks = False
+            run.until(answers.asked.is_set, "a look at the catalog")
+            seconds, code = run.stop()
+            assert code == 0 and seconds < limit, (code, seconds)
+        answers.over.set()
+    with socket.create_server(("127.0.0.1", 0)) as server:  # it is silent from the start
+        uri = f"http://127.0.0.1:{server.getsockname()[1]}/api"
+        s.config["sources"]["ice"] = {"catalog": uri}
+        s.save()
+        with s.start() as run:
+            link = server.accept()[0]
+            seconds, code = run.stop()
+            assert code == 0 and seconds < limit, (code, seconds)
+            link.close()
+        for command, codes in (("changes", (-15, 143)), ("follow", (0,))):
+            p = subprocess.Popen([harness.CLI, command, uri, "--table", "db.t"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            try:
+                link = server.accept()[0]
+                began = time.monotonic()
+                p.terminate()
+                code = p.wait(timeout=30)
+                assert code in codes and time.monotonic() - began < limit, (command, code, time.monotonic() - began)
+                link.close()
+            finally:
+                p.kill()
+                p.wait()
 
 
 def test_dry_run_moves_nothing(d):
@@ -565,6 +621,39 @@ def test_a_sink_that_forgot_stops_the_table(d):
     r = s.once()
     assert r.code == 0, r.err
     database(d, t)
+
+
+def test_a_target_that_was_dropped_comes_back_with_a_reset(d):
+    t, s = with_database(d)
+    with sqlite3.connect(d + "/db.sqlite") as db:
+        db.execute("DROP TABLE t")
+    append(t, 3)
+    stopped(s, "t", "target_reset", "ledger reset")
+    s.ledger("reset", "t")
+    r = s.once()
+    assert r.code == 0, r.err
+    database(d, t)
+    append(t, 4)
+    assert s.once().code == 0
+    database(d, t)
+
+
+def test_a_reset_needs_no_start_that_is_gone(d):
+    t = table(d + "/t", FEED)
+    for k in range(1, 6):
+        append(t, k)
+    s = Sync(d, {"t": {"start": "2"}, "g": {"table": "t", "start": "2", "on_gap": "resnapshot"}})
+    assert s.once().code == 0
+    append(t, 6)
+    append(t, 7)
+    t.checkpoint()
+    t.cut_log(t.latest)
+    stopped(s, "t", "expired", "ledger reset")
+    s.ledger("reset", "t")
+    r = s.once()
+    assert r.code == 0, r.err
+    for n in "tg":
+        in_step(s, n, t)
 
 
 def test_set_cursor_wins_over_the_sink(d):
