@@ -184,10 +184,10 @@ static lcdc_status check_cursor(const struct lc_db_target *target, const struct 
 
 lcdc_status lc_db_check_gone(const struct lc_db_target *target, const struct lc_db_state *state, lcdc_error **err)
 {
-    if (state->cursor)
+    if (state->cursor && !target->setup->replaces)
         return lc_fail(err, LC_R_SINK_TARGET_GONE,
-                       "target %s is gone, and " LC_DB_CURSOR " says that it was written: bring it back, or delete its "
-                       "row there and begin again with a snapshot",
+                       "target %s is gone, and " LC_DB_CURSOR " says that it was written: bring it back, or reset its "
+                       "table in the ledger to begin again with a snapshot",
                        target->shown);
     if (target->may_create)
         return LCDC_OK;

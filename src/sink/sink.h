@@ -44,6 +44,7 @@ struct lc_sink_setup {
     const size_t *identity;           /* their places in `images` */
     size_t n_settings;
     const struct lc_sink_setting *settings; /* checked against the sink's options, without the defaults */
+    bool replaces;                          /* a whole state comes next: that the target is gone is no loss */
     const _Atomic int *cancelled;           /* non-zero: stop within a second with LC_R_CANCELLED */
 };
 

@@ -28,6 +28,7 @@ lcdc_status lc_run_open_sink(struct lc_table_run *run, lcdc_error **err)
                                         .identity = run->transform.identity,
                                         .n_settings = config->n_settings,
                                         .settings = config->settings,
+                                        .replaces = run->state.restart,
                                         .cancelled = run->world->stopping};
     return config->sink->ops->open(&run->setup, &run->sink, err);
 }

@@ -656,6 +656,21 @@ def test_a_reset_needs_no_start_that_is_gone(d):
         in_step(s, n, t)
 
 
+def test_a_target_that_was_dropped_comes_back_with_a_reset(d):
+    t, s = with_database(d)
+    with sqlite3.connect(d + "/db.sqlite") as db:
+        db.execute("DROP TABLE t")
+    append(t, 3)
+    stopped(s, "t", "target_reset", "ledger reset")
+    s.ledger("reset", "t")
+    r = s.once()
+    assert r.code == 0, r.err
+    database(d, t)
+    append(t, 4)
+    assert s.once().code == 0
+    database(d, t)
+
+
 def test_a_reset_needs_no_start_that_is_gone(d):
     t = table(d + "/t", FEED)
     for k in range(1, 6):
