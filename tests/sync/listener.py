@@ -656,39 +656,6 @@ def test_a_reset_needs_no_start_that_is_gone(d):
         in_step(s, n, t)
 
 
-def test_a_target_that_was_dropped_comes_back_with_a_reset(d):
-    t, s = with_database(d)
-    with sqlite3.connect(d + "/db.sqlite") as db:
-        db.execute("DROP TABLE t")
-    append(t, 3)
-    stopped(s, "t", "target_reset", "ledger reset")
-    s.ledger("reset", "t")
-    r = s.once()
-    assert r.code == 0, r.err
-    database(d, t)
-    append(t, 4)
-    assert s.once().code == 0
-    database(d, t)
-
-
-def test_a_reset_needs_no_start_that_is_gone(d):
-    t = table(d + "/t", FEED)
-    for k in range(1, 6):
-        append(t, k)
-    s = Sync(d, {"t": {"start": "2"}, "g": {"table": "t", "start": "2", "on_gap": "resnapshot"}})
-    assert s.once().code == 0
-    append(t, 6)
-    append(t, 7)
-    t.checkpoint()
-    t.cut_log(t.latest)
-    stopped(s, "t", "expired", "ledger reset")
-    s.ledger("reset", "t")
-    r = s.once()
-    assert r.code == 0, r.err
-    for n in "tg":
-        in_step(s, n, t)
-
-
 def test_set_cursor_wins_over_the_sink(d):
     t, s = with_database(d)
     first = s.state("t")["cursor"]
