@@ -156,6 +156,18 @@ static enum lc_state_kind kind_of(const struct lc_state *state, const lcdc_error
     return lcdc_error_status(error) == LCDC_GONE && state->cursor ? LC_STATE_EXPIRED : LC_STATE_FAILING;
 }
 
+/* As one word of a shell. */
+static void put_word(struct lc_buf *out, const char *word)
+{
+    lc_buf_char(out, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            lc_buf_text(out, "'\\''");
+        else
+            lc_buf_char(out, *word);
+    lc_buf_char(out, '\'');
+}
+
 /* The reason and the command that ends a stop. */
 static lcdc_status describe_stop(const struct lc_table_run *run, enum lc_state_kind kind, const lcdc_error *problem,
                                  lcdc_error **err)
@@ -173,11 +185,15 @@ static lcdc_status describe_stop(const struct lc_table_run *run, enum lc_state_k
         [LC_STATE_TARGET_RESET] = "the target was reset"};
     const struct lc_config *config = run->world->config;
     bool by_resume = kind == LC_STATE_SCHEMA_CHANGED;
-    return lc_fail(err, reasons[kind],
-                   "%s: %s; this table is stopped. To go on, stop the sync and run: lakecdc ledger %s '%s' --ledger "
-                   "%s%s",
-                   what[kind], lcdc_error_message(problem), by_resume ? "set" : "reset", run->config->name,
-                   config->ledger, by_resume ? " --resume, once the target fits the new columns" : "");
+    LC_BUF struct lc_buf command = {.max = 1 << 16};
+    lc_buf_printf(&command, "lakecdc ledger %s ", by_resume ? "set" : "reset");
+    put_word(&command, run->config->name);
+    lc_buf_text(&command, " --ledger ");
+    put_word(&command, config->ledger);
+    LC_TRY_BUF(&command);
+    return lc_fail(err, reasons[kind], "%s: %s; this table is stopped. To go on, stop the sync and run: %s%s",
+                   what[kind], lcdc_error_message(problem), command.p,
+                   by_resume ? " --resume, once the target fits the new columns" : "");
 }
 
 /* ---- the outcome of a round ---- */

@@ -9,6 +9,7 @@ says why; there is no third outcome.
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import socket
@@ -401,6 +402,20 @@ def test_rolled_back(d):
     os.remove(t.log_path(2))
     stopped(s, "i", "rolled_back", "ledger reset")
     stopped(s, "t", "rolled_back", "ledger reset")
+
+
+def test_the_command_that_ends_a_stop_is_one_for_a_shell(d):
+    d += "/it's a folder"
+    name = "o'clock; true"
+    t = table(d + "/t")
+    append(t, 1)
+    append(t, 2)
+    s = Sync(d, {name: {"table": "t", "sink_options": {"path": "t.jsonl"}}})
+    assert s.once().code == 0
+    os.remove(t.log_path(2))
+    assert s.once().code != 0
+    words = shlex.split(s.state(name)["last_error"]["message"].split(" run: ")[1])
+    assert words == ["lakecdc", "ledger", "reset", name, "--ledger", os.path.join(d, "ledger.db")], words
 
 
 def test_recreated(d):
