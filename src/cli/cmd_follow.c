@@ -28,6 +28,7 @@ struct follow {
     lcdc_writer *writer;
     struct lc_cli_output output;
     int failures; /* since the last look that went well */
+    bool is_kept; /* the cursor of `request` is the one in the file */
     bool is_done; /* nobody reads the output any more */
 };
 
@@ -189,11 +190,12 @@ static void sync_folder_of(const char *path)
     (void)close(fd);
 }
 
-static int keep_cursor(const struct follow *self, const char *cursor)
+/* A look that found nothing new leaves the file alone. */
+static int keep_cursor(struct follow *self, const char *cursor)
 {
     char partial[4096];
-    const char *path = self->options->cursor_file;
-    if (!path || !cursor)
+    const char *path = self->options->cursor_file, *last = lcdc_request_get(self->request, "cursor");
+    if (!path || !cursor || (self->is_kept && last && strcmp(last, cursor) == 0))
         return LCDC_OK;
     if (snprintf(partial, sizeof(partial), "%s.partial", path) >= (int)sizeof(partial))
         return cursor_file_error(self, "the name", ENAMETOOLONG);
@@ -204,6 +206,7 @@ static int keep_cursor(const struct follow *self, const char *cursor)
     if (error)
         return cursor_file_error(self, "cannot be written", error);
     sync_folder_of(path);
+    self->is_kept = true;
     return LCDC_OK;
 }
 
@@ -415,6 +418,7 @@ static int first_request(struct follow *self)
     if (status != LCDC_OK)
         return status;
     const char *given = cursor[0] ? cursor : lcdc_request_get(asked, "cursor");
+    self->is_kept = cursor[0] != 0;
     if (cursor[0])
         (void)say_file_wins(self);
     status = move_to(self, given);

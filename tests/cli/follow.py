@@ -170,6 +170,32 @@ def test_maintenance_moves_the_cursor(folder):
         f.silent()
 
 
+def test_the_cursor_file_is_written_when_there_is_something_new(folder):
+    t, at = append(table(folder + "/t"), 1), folder + "/at"
+    with Follower(t.root, "--from", "start", "--cursor-file", at, interval="20ms") as f:
+        f.rows(1)
+        end = time.monotonic() + PATIENCE
+        while not os.path.exists(at):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        f.silent(0.5)  # looks that found nothing
+        before = os.stat(at)
+        f.silent(1)
+        after = os.stat(at)
+        assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns), "written anew"
+        append(t, 2)
+        f.rows(1)
+        while f"/{t.latest}/" not in text(at):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert f.stop()[0] == 0
+    kept = os.stat(at)
+    with Follower(t.root, "--cursor-file", at, interval="20ms") as f:
+        f.silent(1)
+        assert f.stop()[0] == 0
+    assert os.stat(at).st_ino == kept.st_ino, "written anew after a start"
+
+
 def test_formats(folder):
     t = append(table(folder + "/t"), 1)
     with Follower(t.root, "--format", "csv", "--from", "start", "--columns", "id,name") as f:
