@@ -7,13 +7,24 @@
 #include "sync/backoff.h"
 #include "sync/sync.h"
 
+/* What fails may fail slowly: one worker, where there are several, is for the tables that do not fail. */
+static bool may_fail_more(const lcdc_sync *sync)
+{
+    size_t most = sync->config.workers > 1 ? (size_t)sync->config.workers - 1 : 1, n = 0;
+    for (size_t i = 0; i < sync->n_jobs; i++)
+        n += sync->jobs[i].is_busy && sync->jobs[i].has_failed;
+    return n < most;
+}
+
 /* The table that is due the longest, or NULL; *wait_ms: how long until the next one is, -1 = there is none. */
 static struct lc_job *next_job(lcdc_sync *sync, int64_t now, int64_t *wait_ms)
 {
     struct lc_job *best = NULL;
+    bool may_fail = may_fail_more(sync);
     for (size_t i = 0; i < sync->n_jobs; i++) {
         struct lc_job *job = &sync->jobs[i];
-        if (!job->is_busy && !job->is_done && (!best || job->due_ms < best->due_ms))
+        bool is_free = !job->is_busy && !job->is_done && (may_fail || !job->has_failed);
+        if (is_free && (!best || job->due_ms < best->due_ms))
             best = job;
     }
     *wait_ms = !best ? -1 : best->due_ms > now ? best->due_ms - now : 0;
@@ -64,6 +75,7 @@ static void give_back(lcdc_sync *sync, struct lc_job *job)
                        : job->run.config->interval_ms;
     (void)pthread_mutex_lock(&sync->mutex);
     job->is_busy = false;
+    job->has_failed = job->problem != NULL;
     job->due_ms = lc_clock_ms() + wait;
     if (sync->once) {
         job->is_done = true;

@@ -511,6 +511,25 @@ def test_one_table_that_fails_does_not_hold_up_another(d):
     assert found["state"] == "active" and found["last_error"] is None, found
 
 
+def test_tables_that_fail_slowly_leave_a_worker_to_the_others(d):
+    """A target that takes connections and is silent costs seconds a try, and there are more such tables than workers."""
+    t = table(d + "/t")
+    append(t, 1)
+    bad = [f"bad{i}" for i in range(8)]
+    with socket.create_server(("127.0.0.1", 0), backlog=1000) as server:
+        s = Sync(d, {"t": {}, **{name: {"table": "t", "sink": "dead", "sink_options": {}} for name in bad}}, workers=2, retry={"first": "10ms", "most": "20ms"})
+        s.config["sinks"]["dead"] = {"type": "postgresql", "dsn": f"host=127.0.0.1 port={server.getsockname()[1]} user=x dbname=x sslmode=disable", "connect_timeout": "3"}
+        s.save()
+        with s.start() as run:
+            run.until(lambda: 1 in s.replayed("t") and all(run.events("failed", name) for name in bad), "a failure of each", 60)
+            for i in range(2, 5):
+                append(t, i)
+                began = time.monotonic()
+                run.until(lambda: i in s.replayed("t"), "the table that is well")
+                assert time.monotonic() - began < 6, f"held up for {time.monotonic() - began:.1f} s"
+            assert run.stop()[1] == 0
+
+
 def test_a_sink_that_fails_moves_no_cursor(d):
     t = table(d + "/t", FEED)
     append(t, 1, 2)
