@@ -262,7 +262,28 @@ static char op_letter(lcdc_op op, enum lc_window_kind kind)
     return 'c';
 }
 
-static lcdc_status make_id(struct lc_event_maker *self, char letter, char out[LC_EVENT_ID], lcdc_error **err)
+/* Without members that are null: a column that was added since then changes no event that is sent again. */
+static void put_known(struct lc_buf *out, const struct lc_field *field, const struct ArrowArray *array, int64_t i)
+{
+    if (field->type.kind != LC_TYPE_STRUCT || lc_array_is_null(array, i)) {
+        lc_text_json(out, field, array, i);
+        return;
+    }
+    char before = '{';
+    for (size_t c = 0; c < field->n_children; c++) {
+        const struct ArrowArray *child = array->children[c];
+        if (field->children[c].type.kind == LC_TYPE_NULL || lc_array_is_null(child, array->offset + i))
+            continue;
+        lc_buf_char(out, before);
+        lc_text_key(out, field->children[c].name);
+        put_known(out, &field->children[c], child, array->offset + i);
+        before = ',';
+    }
+    lc_buf_text(out, before == '{' ? "{}" : "}");
+}
+
+static lcdc_status make_id(struct lc_event_maker *self, char letter, const struct ArrowArray *rows, int64_t row,
+                           char out[LC_EVENT_ID], lcdc_error **err)
 {
     struct lc_buf *text = &self->identity;
     char sum[LC_CHECKSUM_TEXT];
@@ -270,9 +291,9 @@ static lcdc_status make_id(struct lc_event_maker *self, char letter, char out[LC
     lc_buf_clear(text);
     lc_buf_printf(text, "%s\n%" PRId64 "\n%d\n%c\n", self->setup->table, self->window.snapshot, (int)self->window.kind,
                   letter);
-    lc_buf_append(text, self->before.p, self->before.n);
+    put_known(text, self->setup->images, rows->children[LCDC_COL_BEFORE], row);
     lc_buf_char(text, '\n');
-    lc_buf_append(text, self->after.p, self->after.n);
+    put_known(text, self->setup->images, rows->children[LCDC_COL_AFTER], row);
     LC_TRY_BUF(text);
     lc_checksum_of(text->p, text->n, sum);
     if (self->setup->n_identity == 0)
@@ -357,7 +378,7 @@ lcdc_status lc_event_make(struct lc_event_maker *self, const struct ArrowArray *
     *out = (struct lc_event){.removes = letter == 'd'};
     LC_TRY_BUF(&self->before);
     LC_TRY_BUF(&self->after);
-    LC_TRY(make_id(self, letter, out->id, err));
+    LC_TRY(make_id(self, letter, rows, row, out->id, err));
     make_value(self, letter, out->id);
     LC_TRY_BUF(&self->value);
     out->value = (struct lc_str){self->value.p, self->value.n};

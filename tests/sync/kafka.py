@@ -88,6 +88,24 @@ def test_equal_rows_without_a_key_are_told_apart(folder):
     assert len(set(ids(got))) == 5, ids(got)
 
 
+def test_ids_outlive_a_new_column(folder):
+    """A window that is sent again after the table got a column has the ids of before."""
+    broker.topic("grown")
+    more = [*COLUMNS, {"name": "extra", "type": "string"}]
+    rows = [row("insert", None, image(1)), row("update", image(2, note="x"), image(2))]
+    wider = [row("insert", None, {**image(1), "extra": None}), row("update", {**image(2, note="x"), "extra": None}, {**image(2), "extra": None})]
+    other = [row("insert", None, {**image(1), "extra": "e"})]
+    with Driver() as sink:
+        sink("open", **opening("grown"))
+        sink("window", **window(3, rows))
+    with Driver() as sink:
+        sink("open", **{**opening("grown"), "columns": more})
+        sink("window", **window(3, wider))
+        sink("window", **window(3, other))
+    found = ids(broker.messages("grown"))
+    assert found[:2] == found[2:4] and found[4] != found[0] != found[1], found
+
+
 def test_tombstones_and_schemas(folder):
     broker.topic("full")
     with Driver() as sink:
