@@ -6,6 +6,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_KILLS ?= 150
+SOAK_SEEDS ?= 200
 
 .PHONY: all release dev deps deps-test demo check check-fast soak tsan fuzz coverage bench bench-micro bench-programs bench-spark fmt lint install clean
 .NOTPARALLEL:
@@ -37,10 +38,15 @@ check: dev release
 check-fast: dev release
 	scripts/run_tests.sh dev release -- -j $(JOBS) -LE "spark|slow"
 
-# syncs that are killed SOAK_KILLS times, each time all of SQLite, PostgreSQL and the archive at once; 1,000 rounds over
-# 1,000 tables with nothing new
+# syncs that are killed SOAK_KILLS times, each time all of SQLite, PostgreSQL and the archive at once; then Kafka and the
+# archive by themselves as often; SOAK_SEEDS random histories through the archive; 1,000 rounds over 1,000 tables with
+# nothing new
 soak: release deps-test
 	LAKECDC=build/release/bin/lakecdc LAKECDC_KILLS=$(SOAK_KILLS) build/venv/bin/python tests/sync/crash.py
+	LAKECDC=build/release/bin/lakecdc LCDC_KAFKA_KILLS=$(SOAK_KILLS) \
+	    build/venv/bin/python tests/sync/kafka.py --only killed_again
+	LAKECDC=build/release/bin/lakecdc LCDC_ARCHIVE_KILLS=$(SOAK_KILLS) LCDC_ARCHIVE_SEEDS=$(SOAK_SEEDS) \
+	    build/venv/bin/python tests/sync/archive.py
 	LAKECDC=build/release/bin/lakecdc build/venv/bin/python tests/sync/thousand_tables.py --rounds 1000
 
 tsan: deps-test
