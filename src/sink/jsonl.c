@@ -218,6 +218,8 @@ static void jsonl_abort(struct lc_sink *sink)
 {
     struct jsonl *self = (struct jsonl *)sink;
     lcdc_writer_free(lc_steal(self->writer));
+    if (self->is_unsure && self->window.kind == LC_WINDOW_REPLACE) /* the state may say that it becomes the file */
+        lc_free(lc_steal(self->whole.partial));
     lc_sink_file_drop(&self->whole);
     bool has_tail = self->is_open && self->is_begun && !self->is_unsure;
     if (has_tail && ftruncate(self->fd, (off_t)self->state.now.offset) != 0) /* the next begin tries again */
@@ -317,6 +319,7 @@ static lcdc_status replace(struct jsonl *self, struct state *next, lcdc_error **
     LC_TRY(lc_sink_file_sync(&self->whole, err));
     next->now.offset = next->before.offset = self->whole.bytes;
     next->replacing = true;
+    self->is_unsure = true;
     LC_TRY(write_state(self, next, err));
     LC_TRY(lc_sink_file_keep(&self->whole, err));
     next->replacing = false;
@@ -328,6 +331,7 @@ static lcdc_status extend(struct jsonl *self, const struct state *next, lcdc_err
 {
     if (fsync(self->fd) != 0)
         return lc_sink_io_error(self->path, "cannot be written", errno, err);
+    self->is_unsure = true;
     return write_state(self, next, err);
 }
 
@@ -342,7 +346,6 @@ static lcdc_status jsonl_commit(struct lc_sink *sink, const char *cursor, lcdc_e
                          .before = self->state.now,
                          .has_window = true,
                          .window = self->window};
-    self->is_unsure = true;
     if (self->window.kind == LC_WINDOW_REPLACE)
         LC_TRY(replace(self, &next, err));
     else

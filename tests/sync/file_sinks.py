@@ -204,6 +204,27 @@ def test_jsonl_that_someone_changed(folder):
         d.refused("sink.not_empty", "open", **opening("jsonl", path))  # it ends in the middle of a line
 
 
+def test_jsonl_replaced_by_halves(folder):
+    """The state says already that the new file takes the place, and then it cannot: the next opening sees to it."""
+    path = folder + "/out.jsonl"
+    with Driver() as d:
+        d("open", **opening("jsonl", path))
+        d("window", **window(1, inserts(1, 2, 3), "snapshot"))
+        d("begin", kind="replace", snapshot=2, ts=TS + 2)
+        d("write", rows=inserts(4))
+        os.rename(path, path + ".old")
+        os.mkdir(path)
+        d.refused("io.failed", "commit", cursor="lakecdc1/delta/2/0123456789abcdef/T")
+        d("abort")
+        os.rmdir(path)
+        os.rename(path + ".old", path)
+    with Driver() as d:
+        d("open", **opening("jsonl", path))
+        assert d("cursor")["cursor"].split("/")[2] == "2" and jsonl_ids(path) == [4], jsonl_ids(path)
+        d("window", **window(3, inserts(5)))
+    assert jsonl_ids(path) == [4, 5] and not os.path.exists(path + ".partial")
+
+
 def test_jsonl_a_file_per_window(folder):
     with Driver() as d:
         d("open", **opening("jsonl", folder + "/f", files="window"))
