@@ -4,6 +4,7 @@
  */
 #include "sync/run.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/cursor.h"
@@ -89,8 +90,14 @@ static lcdc_status set_range(const struct lc_table_run *run, enum lc_read_kind k
                              lcdc_error **err)
 {
     const char *start = kind == LC_READ_STATE ? "latest" : run->config->start;
+    LC_BUF struct lc_buf pinned = {.max = 64};
     if (run->state.restart && strcmp(start, "oldest") != 0) /* what the first run began at may be long gone */
         start = "latest";
+    if (kind == LC_READ_FIRST && !run->state.restart && run->state.commit_id >= 0) { /* see lc_run_deliver() */
+        lc_buf_printf(&pinned, "%" PRId64, run->state.commit_id);
+        LC_TRY_BUF(&pinned);
+        start = pinned.p;
+    }
     switch (kind) {
     case LC_READ_SCHEMA:
         LC_TRY(lcdc_request_set(request, "from", "latest", err));
@@ -150,10 +157,11 @@ static enum lc_state_kind kind_of(const struct lc_state *state, const lcdc_error
         {LC_R_ICEBERG_SNAPSHOT_MISSING, LC_STATE_ROLLED_BACK, true},
     };
     const char *reason = lcdc_error_reason(error);
+    bool has_place = state->cursor || state->commit_id >= 0;
     for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
-        if (strcmp(reason, lc_reason_token(meanings[i].reason)) == 0 && (state->cursor || !meanings[i].needs_cursor))
+        if (strcmp(reason, lc_reason_token(meanings[i].reason)) == 0 && (has_place || !meanings[i].needs_cursor))
             return meanings[i].kind;
-    return lcdc_error_status(error) == LCDC_GONE && state->cursor ? LC_STATE_EXPIRED : LC_STATE_FAILING;
+    return lcdc_error_status(error) == LCDC_GONE && has_place ? LC_STATE_EXPIRED : LC_STATE_FAILING;
 }
 
 /* As one word of a shell. */

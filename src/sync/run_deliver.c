@@ -66,6 +66,20 @@ static void count(struct delivery *self, const struct ArrowArray *rows)
 
 /* ---- windows ---- */
 
+/*
+ * What is sent of a first state cannot be taken back by a sink that delivers at least once: another run must send the
+ * same state again, or rows that are deleted in between stay in the target for ever. So the ledger has it before.
+ */
+static lcdc_status pin_state(struct lc_table_run *run, const struct lc_window *window, lcdc_error **err)
+{
+    if (window->kind != LC_WINDOW_SNAPSHOT || run->config->sink->ops->delivery != LC_DELIVERY_AT_LEAST_ONCE ||
+        run->state.commit_id == window->snapshot)
+        return LCDC_OK;
+    run->state.commit_id = window->snapshot;
+    run->state.commit_at = window->ts_us;
+    return lc_run_save(run, err);
+}
+
 static lcdc_status begin(struct delivery *self, lcdc_error **err)
 {
     struct lc_table_run *run = self->run;
@@ -78,6 +92,7 @@ static lcdc_status begin(struct delivery *self, lcdc_error **err)
     self->is_open = true;
     if (run->world->dry_run)
         return LCDC_OK;
+    LC_TRY(pin_state(run, &window, err));
     LC_TRY(lc_run_open_sink(run, err));
     return run->sink->ops->begin(run->sink, &window, err);
 }

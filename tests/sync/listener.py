@@ -690,6 +690,29 @@ def test_a_reset_needs_no_start_that_is_gone(d):
         in_step(s, n, t)
 
 
+def test_a_first_state_that_may_be_sent_in_part_is_sent_again(d):
+    """What a sink without transactions was sent stays there: the next run begins with the same state, not a later one."""
+    t = table(d + "/t", FEED)
+    append(t, 1, 2, 3)
+    first = t.latest
+    s = Sync(d, {"t": {"sink": "log", "sink_options": {}}})
+    s.config["sinks"]["log"] = {"type": "kafka", "brokers": "127.0.0.1:1", "topic": "t", "timeout_ms": "1000"}
+    s.save()
+    assert s.once().code != 0 and s.state("t")["cursor"] is None
+    delete(t, 2)
+    r = s.run("--dry-run", "--log-format", "json")
+    said = [json.loads(line) for line in r.err.splitlines() if '"would_deliver"' in line]
+    assert [(e["kind"], e["commit"], e["rows"]) for e in said] == [("snapshot", first, 3), ("changes", first + 1, 1)], r.err
+    s.config["tables"]["t"].update(sink="out", sink_options={"path": "t.jsonl"})
+    s.save()
+    t.checkpoint()
+    t.cut_log(t.latest)
+    stopped(s, "t", "expired", "ledger reset")
+    s.ledger("reset", "t")
+    assert s.once().code == 0
+    in_step(s, "t", t)
+
+
 def test_set_cursor_wins_over_the_sink(d):
     t, s = with_database(d)
     first = s.state("t")["cursor"]
