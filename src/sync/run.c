@@ -314,6 +314,10 @@ static lcdc_status load(struct lc_table_run *run, lcdc_error **err)
     if (run->world->ledger)
         LC_TRY(lc_ledger_load(run->world->ledger, run->config->name, &run->state, &found, err));
     run->is_loaded = true;
+    (void)pthread_mutex_lock(&run->mutex); /* also where the source cannot be reached the ledger knows what was last */
+    run->numbers.success_at = run->numbers.level_at = run->state.success_at;
+    run->numbers.commit_at = run->state.commit_at;
+    (void)pthread_mutex_unlock(&run->mutex);
     publish(run, false);
     return LCDC_OK;
 }
@@ -362,6 +366,14 @@ static lcdc_status read_table(struct lc_table_run *run, bool *worked, lcdc_error
     return status;
 }
 
+/* There is something new; how much is known once it is read, and that may take a while. */
+static void note_behind(struct lc_table_run *run)
+{
+    (void)pthread_mutex_lock(&run->mutex);
+    run->numbers.lag_commits = -1;
+    (void)pthread_mutex_unlock(&run->mutex);
+}
+
 /* The tip is looked at before the read, so that what is committed meanwhile is seen the next time. */
 static lcdc_status look_and_read(struct lc_table_run *run, bool *worked, lcdc_error **err)
 {
@@ -373,6 +385,8 @@ static lcdc_status look_and_read(struct lc_table_run *run, bool *worked, lcdc_er
     LC_TRY(lc_source_tip(run->source, run->tip, run->world->stopping, &tip, err));
     bool same = run->tip && tip.n && strcmp(run->tip, tip.p) == 0;
     if (!same) {
+        if (run->tip)
+            note_behind(run);
         LC_TRY(read_table(run, worked, err));
         lc_free(lc_steal(run->tip));
         run->tip = tip.n ? lc_buf_take(&tip) : NULL;

@@ -136,6 +136,8 @@ static void publish(const struct delivery *self, bool has_rows)
     lcdc_feed_progress(run->feed, &done, &total);
     (void)pthread_mutex_lock(&run->mutex);
     struct lc_run_numbers *numbers = &run->numbers;
+    numbers->state = run->state.kind; /* a table that catches up is not failing any more */
+    numbers->failures = run->state.failures;
     numbers->commits++;
     numbers->commit_at = run->state.commit_at;
     numbers->lag_commits = total > 0 ? (total > done ? total - done : 0) : -1;

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import sys
 import urllib.error
 import urllib.request
@@ -107,6 +108,62 @@ def test_a_stopped_table_is_not_healthy(d):
         run.until(lambda: run.events("stopped", "t"), "the stop")
         assert get(port, "/healthz")[0] == 503 and samples(get(port, "/metrics")[2])[("lakecdc_state", "t", "rolled_back")] == 1
         assert len(run.events("stopped", "t")) == 1, "said again and again"
+        assert run.stop()[1] == 0
+
+
+def value(port, name, table="t"):
+    return samples(get(port, "/metrics")[2]).get((name, table))
+
+
+def test_a_long_commit_is_lag(d):
+    """From the moment that something new is seen the table is behind, however long its first window takes."""
+    port, t, s = serving(d, t={"sink": "db", "sink_options": {}})
+    s.config["sinks"]["db"] = {"type": "sqlite", "path": "db.sqlite"}
+    s.save()
+    with s.start() as run:
+        run.until(lambda: run.events("started"), "the start")
+        run.until(lambda: value(port, "lakecdc_lag_commits") == 0 and value(port, "lakecdc_lag_seconds") == 0, "the tip")
+        db = sqlite3.connect(d + "/db.sqlite", timeout=30, isolation_level=None)
+        db.execute("BEGIN IMMEDIATE")
+        append(t, 3)
+        run.until(lambda: value(port, "lakecdc_lag_commits") == -1 and value(port, "lakecdc_lag_seconds") >= 1, "that it is behind", 20)
+        db.execute("ROLLBACK")
+        db.close()
+        run.until(lambda: value(port, "lakecdc_lag_commits") == 0 and value(port, "lakecdc_lag_seconds") == 0, "the tip again")
+        assert run.stop()[1] == 0
+
+
+def test_what_the_ledger_knows_is_told_while_the_source_is_away(d):
+    port, t, s = serving(d)
+    assert s.once().code == 0
+    os.rename(d + "/t", d + "/away")
+    with s.start() as run:
+        run.until(lambda: run.events("failed", "t"), "a failure")
+        assert value(port, "lakecdc_lag_seconds") >= 0 and value(port, "lakecdc_last_success_timestamp_seconds") > 1.7e9
+        assert value(port, "lakecdc_last_commit_timestamp_seconds") == t.versions[-1].ts_ms // 1000
+        assert run.stop()[1] == 0
+
+
+def test_a_table_that_catches_up_is_healthy(d):
+    n = 300
+    port, t, s = serving(d)
+    for i in range(3, n):
+        append(t, i)
+    s.config["tables"]["t"]["start"] = "oldest"
+    s.save()
+    os.rename(d + "/t", d + "/away")
+    with s.start() as run:
+        run.until(lambda: run.events("started"), "the start")
+        run.until(lambda: get(port, "/healthz")[0] == 503, "a failure")
+        os.rename(d + "/away", d + "/t")
+        seen = []
+        def is_over():
+            found = samples(get(port, "/metrics")[2])
+            if found[("lakecdc_windows_total", "t")]:
+                seen.append((found[("lakecdc_rounds_total", "t")], found[("lakecdc_failures", "t")], found.get(("lakecdc_state", "t", "active"))))
+            return found[("lakecdc_rounds_total", "t")] > 0
+        run.until(is_over, "the tip", 60)
+        assert any(x[0] == 0 for x in seen) and all(x[1:] == (0, 1) for x in seen), seen[:5]
         assert run.stop()[1] == 0
 
 
