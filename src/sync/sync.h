@@ -13,7 +13,7 @@
 
 struct lc_job {
     struct lc_table_run run;
-    int64_t due_ms; /* on lc_clock_ms() */
+    int64_t due_ms;        /* on lc_clock_ms() */
     bool is_busy, is_done; /* done: this run's round was made (once) */
     bool has_failed;       /* its last round did */
     lcdc_error *problem;   /* of the last round */
