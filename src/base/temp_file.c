@@ -2,6 +2,7 @@
 #include "base/temp_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ lcdc_status lc_temp_file_open(int *out, lcdc_error **err)
     lc_buf_printf(&path, "%s/lakecdc-XXXXXX", folder && *folder ? folder : "/tmp");
     LC_FREE char *name = lc_buf_take(&path);
     LC_TRY_ALLOC(name);
-    int file = mkstemp(name);
+    int file = mkostemp(name, O_CLOEXEC);
     if (file < 0)
         return failed(name, errno, err);
     unlink(name);

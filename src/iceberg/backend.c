@@ -229,7 +229,8 @@ static lcdc_status fill_read(struct iceberg_read *self, struct source *source, c
         .storage = source->storage, .path_map = &source->path_map, .metadata = metadata};
     LC_TRY(lc_iceberg_range_resolve(metadata, request, &self->arena, &self->range, err));
     LC_TRY(lc_iceberg_schema_get(metadata, lc_iceberg_schema_of(metadata, self->range.end), &read->schema, err));
-    LC_TRY(lc_iceberg_planner_init(&self->planner, &self->files, read->schema, request->memory_limit, err));
+    LC_TRY(lc_iceberg_planner_init(&self->planner, &self->files, read->schema, &self->table.context,
+                                   request->memory_limit, err));
     read->format = "iceberg";
     read->table_id = metadata->uuid;
     read->n_commits = (int64_t)self->range.n;

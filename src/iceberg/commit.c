@@ -19,12 +19,14 @@ enum { ROW_ID = 2147483540, LAST_UPDATED = 2147483539 };
 enum { CACHE_FRACTION = 4 };
 
 lcdc_status lc_iceberg_planner_init(struct lc_iceberg_planner *planner, struct lc_iceberg_table *table,
-                                    const struct lc_field *schema, int64_t memory_limit, lcdc_error **err)
+                                    const struct lc_field *schema, const struct lc_scan_context *scan,
+                                    int64_t memory_limit, lcdc_error **err)
 {
     struct lc_iceberg_delete_context context = {.storage = table->storage,
                                                 .path_map = table->path_map,
                                                 .metadata = table->metadata,
-                                                .memory_limit = memory_limit / CACHE_FRACTION};
+                                                .memory_limit = memory_limit / CACHE_FRACTION,
+                                                .scan = scan};
     *planner = (struct lc_iceberg_planner){.table = table, .schema = schema};
     planner->cache.max = (size_t)memory_limit / CACHE_FRACTION;
     return lc_iceberg_deletes_new(&context, &planner->deletes, err);

@@ -16,7 +16,8 @@ struct lc_iceberg_planner {
     struct lc_iceberg_cache cache;
 };
 lcdc_status lc_iceberg_planner_init(struct lc_iceberg_planner *planner, struct lc_iceberg_table *table,
-                                    const struct lc_field *schema, int64_t memory_limit, lcdc_error **err);
+                                    const struct lc_field *schema, const struct lc_scan_context *scan,
+                                    int64_t memory_limit, lcdc_error **err);
 void lc_iceberg_planner_done(struct lc_iceberg_planner *planner);
 
 /** Fills a zeroed commit with what `snapshot` changed. `before` is its parent; NULL when it has none, or none is left.

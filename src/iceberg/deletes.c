@@ -205,6 +205,11 @@ static lcdc_status renew_group(const struct lc_iceberg_deletes *self, struct key
     return LCDC_OK;
 }
 
+static lcdc_status check_cancelled(const struct lc_iceberg_deletes *self, lcdc_error **err)
+{
+    return self->context.scan ? lc_check_cancelled(self->context.scan, err) : LCDC_OK;
+}
+
 static lcdc_status load_file(struct lc_iceberg_deletes *self, struct key_group *group, const struct delete_file *d,
                              lcdc_error **err)
 {
@@ -230,6 +235,7 @@ static lcdc_status fill_locked(struct lc_iceberg_deletes *self, struct key_group
 {
     for (size_t i = 0; i < self->n_files; i++)
         if (self->files[i].group == group && !self->files[i].is_loaded) {
+            LC_TRY(check_cancelled(self, err));
             if (!find_loaded(group, self->files[i].file))
                 LC_TRY(load_file(self, group, &self->files[i], err));
             self->files[i].is_loaded = true;
@@ -431,8 +437,10 @@ static lcdc_status read_positions(struct lc_iceberg_deletes *self, enum lc_icebe
         return lc_iceberg_vector_read(self->positions, vector, out, err);
     LC_TRY(lc_bitmap_new(&dead, err));
     for (size_t i = 0; i < self->n_files; i++)
-        if (self->files[i].on[side] && positions_apply(&self->files[i], data, path))
+        if (self->files[i].on[side] && positions_apply(&self->files[i], data, path)) {
+            LC_TRY(check_cancelled(self, err));
             LC_TRY(lc_iceberg_positions_add(self->positions, self->files[i].file, path, dead, err));
+        }
     *out = lc_steal(dead);
     return LCDC_OK;
 }

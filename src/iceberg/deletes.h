@@ -11,6 +11,7 @@
 
 #include "iceberg/metadata.h"
 #include "io/storage.h"
+#include "scan/rows.h"
 
 struct lc_iceberg_deletes;
 
@@ -19,7 +20,8 @@ struct lc_iceberg_delete_context {
     struct lc_storage *storage;
     const struct lc_path_map *path_map;
     struct lc_iceberg_metadata *metadata;
-    int64_t memory_limit; /* for cached positions, bytes */
+    int64_t memory_limit;               /* for cached positions, bytes */
+    const struct lc_scan_context *scan; /* whose cancellation counts; may be NULL */
 };
 
 enum lc_iceberg_side { LC_ICEBERG_BEFORE = 0, LC_ICEBERG_AFTER = 1 };

@@ -9,10 +9,10 @@
  * it.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "io/storage.h"
 
 enum { BUCKETS = 1024, MAX_BLOCKS = 65536, MAX_THREADS = 16, HOLE = 64 << 10, MAX_STREAMS = 4096 };
@@ -248,20 +248,14 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Signals stay with the threads of the application. */
 static void start_threads(struct prefetch *self)
 {
-    sigset_t all, before;
     pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (self->n_threads < MAX_THREADS && (size_t)self->n_threads < self->n_queued) {
-        if (pthread_create(&thread, NULL, work, self) != 0)
-            break;
+    while (self->n_threads < MAX_THREADS && (size_t)self->n_threads < self->n_queued &&
+           lc_thread_start(&thread, work, self)) {
         pthread_detach(thread);
         self->n_threads++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Returns when the block is ready or has failed; the caller is one of its users. */

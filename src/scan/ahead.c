@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/thread.h"
 #include "scan/parallel.h"
 
 enum {
@@ -29,6 +30,7 @@ struct lane {
 
 struct lc_ahead {
     struct lc_ahead_request request;
+    struct lc_scan_context context; /* of the request, with a stop of its own */
     size_t n_lanes, turn;
     int64_t taken; /* bytes, in this turn */
     struct lane lanes[MOST_LANES];
@@ -36,7 +38,7 @@ struct lc_ahead {
     pthread_t threads[LC_MAX_THREADS];
     pthread_mutex_t mutex; /* @locks the lanes but for `set` and `rows`, which are whoever's made the lane busy */
     pthread_cond_t filled, drained;
-    bool stops;
+    _Atomic int stops;
 };
 
 /* ---- one batch of a lane ---- */
@@ -229,6 +231,9 @@ lcdc_status lc_ahead_open(const struct lc_ahead_request *request, struct lc_ahea
     struct lc_ahead *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
     self->request = *request;
+    self->context = *request->context;
+    self->context.stopped = &self->stops;
+    self->request.context = &self->context;
     self->n_lanes = request->n < MOST_LANES ? request->n : MOST_LANES;
     for (size_t i = 0; i < self->n_lanes; i++)
         self->lanes[i].set = i;
@@ -241,7 +246,7 @@ lcdc_status lc_ahead_open(const struct lc_ahead_request *request, struct lc_ahea
     else if (threads == 1)
         threads = 0;                  /* the consumer's own will do */
     pthread_mutex_lock(&self->mutex); /* the number of threads is theirs to read too */
-    while (self->n_threads < threads && pthread_create(&self->threads[self->n_threads], NULL, run, self) == 0)
+    while (self->n_threads < threads && lc_thread_start(&self->threads[self->n_threads], run, self))
         self->n_threads++;
     pthread_mutex_unlock(&self->mutex);
     *out = self;
@@ -263,7 +268,7 @@ void lc_ahead_close(struct lc_ahead *ahead)
     if (!ahead)
         return;
     pthread_mutex_lock(&ahead->mutex);
-    ahead->stops = true;
+    ahead->stops = 1;
     pthread_cond_broadcast(&ahead->drained);
     pthread_mutex_unlock(&ahead->mutex);
     while (ahead->n_threads)

@@ -49,16 +49,24 @@ struct lc_hash_writer {
     struct lc_hash_entry *entries; /* chunk_rows per part */
 };
 
-lcdc_status lc_hash_parts_new(int64_t rows, int64_t memory, struct lc_hash_parts **out, lcdc_error **err)
+/* As many as make the parts small, but not so many that a set's share of one is a handful of rows. */
+static size_t count_parts(int64_t rows, size_t sets)
+{
+    size_t n = 1;
+    int64_t share = rows / (int64_t)(sets ? sets : 1) / LEAST_CHUNK;
+    while (n < MOST_PARTS && (int64_t)n * PART_ROWS < rows && (int64_t)n < share)
+        n *= 2;
+    return n;
+}
+
+lcdc_status lc_hash_parts_new(int64_t rows, size_t sets, int64_t memory, struct lc_hash_parts **out, lcdc_error **err)
 {
     LC_CLEANUP(lc_hash_parts_freep) struct lc_hash_parts *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
     pthread_mutex_init(&self->mutex, NULL);
     self->file = -1;
     self->memory = memory;
-    self->n_parts = 1;
-    while (self->n_parts < MOST_PARTS && (int64_t)self->n_parts * PART_ROWS < rows)
-        self->n_parts *= 2;
+    self->n_parts = count_parts(rows, sets);
     self->chunk_rows = WRITER_ROWS / self->n_parts;
     if (self->chunk_rows > MOST_CHUNK)
         self->chunk_rows = MOST_CHUNK;
@@ -142,7 +150,8 @@ static lcdc_status place(struct lc_hash_parts *parts, struct chunk_list *list, s
         if (parts->file < 0)
             LC_TRY(lc_temp_file_open(&parts->file, err));
         chunk->at = parts->file_end;
-        parts->file_end += (bytes + PAGE - 1) / PAGE * PAGE; /* no page is written in two pieces */
+        /* no page is written in two pieces, unless the pieces are small */
+        parts->file_end += bytes < PAGE ? bytes : (bytes + PAGE - 1) / PAGE * PAGE;
     }
     list->chunks[list->n++] = *chunk;
     return LCDC_OK;

@@ -20,8 +20,8 @@ struct lc_hash_entry {
 };
 
 struct lc_hash_parts;
-/** For about `rows` rows of both sides together, holding about `memory` bytes. */
-lcdc_status lc_hash_parts_new(int64_t rows, int64_t memory, struct lc_hash_parts **out, lcdc_error **err);
+/** For about `rows` rows in `sets` row sets of both sides together, holding about `memory` bytes. */
+lcdc_status lc_hash_parts_new(int64_t rows, size_t sets, int64_t memory, struct lc_hash_parts **out, lcdc_error **err);
 void lc_hash_parts_free(struct lc_hash_parts *parts);
 LC_DEFINE_CLEANUP(struct lc_hash_parts *, lc_hash_parts_free)
 size_t lc_hash_parts_count(const struct lc_hash_parts *parts);

@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "base/thread.h"
+
 enum { SMALL_BYTES = 1 << 20, MOST_BY_DEFAULT = 4 };
 
 struct job {
@@ -29,8 +31,10 @@ static size_t processors(void)
 size_t lc_scan_threads(const struct lc_scan_context *context, size_t n, const struct lc_row_set *sets)
 {
     int64_t bytes = 0;
-    for (size_t i = 0; i < n && bytes < SMALL_BYTES; i++)
-        bytes += sets[i].file->size >= 0 ? sets[i].file->size : SMALL_BYTES;
+    for (size_t i = 0; i < n && bytes < SMALL_BYTES; i++) {
+        int64_t size = sets[i].file->size; /* as the metadata claims */
+        bytes += size >= 0 && size < SMALL_BYTES ? size : SMALL_BYTES;
+    }
     if (bytes < SMALL_BYTES)
         return 1;
     size_t most = (size_t)(context->threads > 0 ? context->threads : MOST_BY_DEFAULT);
@@ -81,7 +85,7 @@ lcdc_status lc_parallel(size_t threads, size_t n, lc_task task, void *context, l
     size_t started = 0;
     /* a thread that cannot be had is done without */
     while (started + 1 < threads && started + 1 < n && started < LC_MAX_THREADS &&
-           pthread_create(&others[started], NULL, run_tasks, &job) == 0)
+           lc_thread_start(&others[started], run_tasks, &job))
         started++;
     run_tasks(&job);
     while (started)

@@ -42,7 +42,8 @@ enum { TRIAL_ROWS = 1 << 16, TRIAL_SHARE = 4 };
 
 lcdc_status lc_check_cancelled(const struct lc_scan_context *context, lcdc_error **err)
 {
-    return context->cancelled && *context->cancelled ? lc_fail(err, LC_R_CANCELLED, "the read was cancelled") : LCDC_OK;
+    bool is_over = (context->cancelled && *context->cancelled) || (context->stopped && *context->stopped);
+    return is_over ? lc_fail(err, LC_R_CANCELLED, "the read was cancelled") : LCDC_OK;
 }
 
 static size_t find_column(const struct lc_field *read, const struct lc_field *column)

@@ -14,6 +14,7 @@ struct lc_scan_context {
     const struct lc_field *schema; /* the table's columns at the end of the range */
     enum lc_match match;
     const _Atomic int *cancelled; /* may be NULL */
+    const _Atomic int *stopped;   /* whoever reads has had enough; may be NULL */
     int64_t batch_rows;
     int64_t memory_limit;
     int64_t threads; /* that decode; 0 = one for each processor, a few at most */

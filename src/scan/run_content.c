@@ -82,6 +82,7 @@ static lcdc_status most_rows(struct content *self, struct lc_row_set *set, int64
     if (*out >= 0)
         return LCDC_OK;
     LC_CLEANUP(lc_parquet_closep) struct lc_parquet *file = NULL;
+    LC_TRY(lc_check_cancelled(self->spec.context, err));
     LC_TRY(lc_parquet_open(self->spec.context->storage, set->file->url, set->file->size, &file, err));
     *out = lc_parquet_rows(file);
     return LCDC_OK;
@@ -347,7 +348,8 @@ static lcdc_status hash_sides(struct content *self, lcdc_error **err)
     int64_t added = 0, removed = 0;
     LC_TRY(make_side(self, LC_HASH_ADDED, commit->n_added, commit->added, &added, err));
     LC_TRY(make_side(self, LC_HASH_REMOVED, commit->n_removed, commit->removed, &removed, err));
-    LC_TRY(lc_hash_parts_new(added + removed, self->spec.shape->memory_limit / PARTS_FRACTION, &self->parts, err));
+    LC_TRY(lc_hash_parts_new(added + removed, commit->n_added + commit->n_removed,
+                             self->spec.shape->memory_limit / PARTS_FRACTION, &self->parts, err));
     if (lc_hash_filter_bytes(added) <= self->spec.shape->memory_limit / FILTER_FRACTION)
         LC_TRY(lc_hash_filter_new(added, &self->filter, err));
     LC_TRY(
@@ -368,6 +370,7 @@ static lcdc_status compare(struct content *self, lcdc_error **err)
     for (int s = 0; s < 2; s++)
         for (size_t i = 0; i < self->sides[s].n; i++) {
             add_hashes(&self->seen[s], 1, &self->sides[s].sets[i].sum);
+            LC_TRY(lc_check_cancelled(self->spec.context, err));
             LC_TRY(narrow_set(&self->sides[s], &self->sides[s].sets[i], err));
         }
     return LCDC_OK;
@@ -481,7 +484,8 @@ static void begin_phase(struct content *self, enum lc_hash_side phase)
 {
     self->phase = phase;
     self->kept_set = self->kept_at = 0;
-    self->from_kept = has_all(&self->sides[phase]);
+    /* a budget that was spent by the very last batch counts as spent: which batch is last hangs on the threads */
+    self->from_kept = self->sides[phase].budget.left >= 0 && has_all(&self->sides[phase]);
 }
 
 static lcdc_status content_next(struct lc_run *run, struct lc_change_batch *out, bool *more, lcdc_error **err)

@@ -327,6 +327,9 @@ static lcdc_status wanted_by_position(struct lineage *self, struct side_set *sid
     LC_TRY(lc_row_set_load(set, err));
     lcdc_status status = LCDC_OK;
     for (uint64_t from = base; status == LCDC_OK;) {
+        status = lc_check_cancelled(self->spec.context, err);
+        if (status != LCDC_OK)
+            break;
         size_t n = lc_bitmap_read(self->old_ids, from, 1024, block), kept = 0, n_loose = 0;
         if (n == 0)
             break;

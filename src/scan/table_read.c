@@ -72,13 +72,20 @@ static lcdc_status load_commit(struct lc_table_read *self, int64_t index, struct
 
 /* ---- plan ---- */
 
+/* A sum with something unknown in it, or that no metadata can mean, is unknown. */
+static void add_known(int64_t *sum, int64_t value)
+{
+    if (*sum < 0 || value < 0 || __builtin_add_overflow(*sum, value, sum))
+        *sum = -1;
+}
+
 static void count_sets(size_t n, const struct lc_row_set *sets, lcdc_plan_commit *out)
 {
     for (size_t i = 0; i < n; i++) {
         int64_t rows = sets[i].rows >= 0 ? sets[i].rows : sets[i].file->rows;
         out->files++;
-        out->rows = rows < 0 || out->rows < 0 ? -1 : out->rows + rows;
-        out->bytes = sets[i].file->size < 0 || out->bytes < 0 ? -1 : out->bytes + sets[i].file->size;
+        add_known(&out->rows, rows);
+        add_known(&out->bytes, sets[i].file->size);
     }
 }
 

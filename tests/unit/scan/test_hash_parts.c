@@ -44,7 +44,7 @@ static void expect_all(int64_t memory)
     LC_CLEANUP(lc_hash_parts_freep) struct lc_hash_parts *parts = NULL;
     static uint8_t seen[SETS * ROWS];
     memset(seen, 0, sizeof(seen));
-    assert_int_equal(lc_hash_parts_new(SETS * ROWS, memory, &parts, NULL), LCDC_OK);
+    assert_int_equal(lc_hash_parts_new(SETS * ROWS, SETS, memory, &parts, NULL), LCDC_OK);
     assert_true(lc_hash_parts_count(parts) > 1);
     for (size_t set = SETS; set-- > 0;) /* written last to first, read first to last */
         assert_int_equal(write_set(parts, set, ROWS, NULL), LCDC_OK);
@@ -78,7 +78,7 @@ static lcdc_status write_and_read(void *context, lcdc_error **err)
     LC_CLEANUP(lc_hash_parts_freep) struct lc_hash_parts *parts = NULL;
     LC_FREE struct lc_hash_entry *entries = NULL;
     size_t n;
-    LC_TRY(lc_hash_parts_new(1000, *(int64_t *)context, &parts, err));
+    LC_TRY(lc_hash_parts_new(1000, 1, *(int64_t *)context, &parts, err));
     LC_TRY(write_set(parts, 0, 1000, err));
     return lc_hash_parts_read(parts, LC_HASH_ADDED, 0, &entries, &n, err);
 }
