@@ -15,6 +15,7 @@ Must not know: the reader under test.
 """
 import collections
 import copy
+import itertools
 import json
 import os
 import random
@@ -85,6 +86,7 @@ class Table:
     def __init__(self, root, schema, partition_by=(), props=None, mapping=None, features=(), rng=None, create=True, start_ms=_START_MS):
         self.root, self.rng = str(root), rng or random.Random(0)
         self.id = str(uuid.uuid4())
+        self.names = itertools.count(1)
         self.numbering = Numbering(mapping)
         self.mapping = mapping
         self.schema = self.numbering.number(schema)
@@ -616,7 +618,8 @@ class Commit:
         return os.path.getsize(full)
 
     def _path(self, part, kind):
-        name = f"{kind}-{uuid.uuid4()}.parquet"
+        # numbered, so that a run with one seed meets the same files in the same order every time
+        name = f"{kind}-{uuid.UUID(int=next(self.t.names))}.parquet"
         if self.t.style.odd_names:
             name = self.t.rng.choice(["a b ", "50% ", "ü-", "x%20y-", "p+q&r=", "semi;", "at@", "hash#", "q?-", "c:d-"]) + name
         if self.t.style.prefix_paths or not part:
