@@ -12,10 +12,10 @@ import os
 import random
 import shutil
 import sys
-import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
+from support import harness
 from support.delta_schema import Field, Struct
 from support.delta_writer import KEEP, Table
 
@@ -31,7 +31,7 @@ def order(number, customer, item, quantity, status="placed", minutes=0):
 
 def build(root):
     rng = random.Random(2026)
-    uuid.uuid4 = lambda: uuid.UUID(int=rng.getrandbits(128), version=4)   # the same names every time
+    harness.fix_names(rng)
     schema = Struct(Field("order_id", "long"), Field("customer", "string"), Field("item", "string"), Field("quantity", "integer"),
                     Field("price", "decimal(8,2)"), Field("status", "string"), Field("placed_at", "timestamp"))
     # In-commit times: a checkout sets its own file times, and the commit times shown must not depend on them.

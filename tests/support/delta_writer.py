@@ -15,7 +15,6 @@ Must not know: the reader under test.
 """
 import collections
 import copy
-import itertools
 import json
 import os
 import random
@@ -86,7 +85,6 @@ class Table:
     def __init__(self, root, schema, partition_by=(), props=None, mapping=None, features=(), rng=None, create=True, start_ms=_START_MS):
         self.root, self.rng = str(root), rng or random.Random(0)
         self.id = str(uuid.uuid4())
-        self.names = itertools.count(1)
         self.numbering = Numbering(mapping)
         self.mapping = mapping
         self.schema = self.numbering.number(schema)
@@ -618,8 +616,7 @@ class Commit:
         return os.path.getsize(full)
 
     def _path(self, part, kind):
-        # numbered, so that a run with one seed meets the same files in the same order every time
-        name = f"{kind}-{uuid.UUID(int=next(self.t.names))}.parquet"
+        name = f"{kind}-{uuid.uuid4()}.parquet"
         if self.t.style.odd_names:
             name = self.t.rng.choice(["a b ", "50% ", "ü-", "x%20y-", "p+q&r=", "semi;", "at@", "hash#", "q?-", "c:d-"]) + name
         if self.t.style.prefix_paths or not part:
@@ -731,10 +728,14 @@ class Commit:
             actions.append({"domainMetadata": {"domain": "delta.rowTracking", "configuration": mark, "removed": False}})
         if t.style.shuffle_actions:
             t.rng.shuffle(actions)
-        with open(t.log_path(v.number), "w", encoding="utf-8") as out:
+        # whole or not at all, as every writer of the format does it: a reader may be looking at this moment
+        path = t.log_path(v.number)
+        unseen = os.path.join(os.path.dirname(path), f".{v.number:020d}.json.tmp")
+        with open(unseen, "w", encoding="utf-8") as out:
             for a in [{"commitInfo": info}, *self.head, *actions]:
                 out.write(json.dumps(a, separators=(",", ":"), ensure_ascii=t.style.escape_unicode) + "\n")
-        t.set_mtime(v.number, self.ts)
+        os.utime(unseen, ns=(self.ts * 1_000_000, self.ts * 1_000_000))
+        os.replace(unseen, path)
 
 
 def _public(desc):

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import traceback
+import uuid
 
 import pyarrow as pa
 
@@ -181,6 +182,11 @@ def workspace(keep=None, prefix="lakecdc-test-"):
         os.makedirs(keep)
         return keep
     return tempfile.mkdtemp(prefix=prefix)
+
+
+def fix_names(rng):
+    """From here on, tables get the same ids and file names in every run that starts with this generator."""
+    uuid.uuid4 = lambda: uuid.UUID(int=rng.getrandbits(128), version=4)
 
 
 def main(doc=None):
