@@ -19,5 +19,14 @@ pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka>=2.0)
 pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd>=0.9.72)
 find_package(roaring CONFIG REQUIRED) # no .pc file in Debian
 
+# The quicker Snappy that scripts/deps.sh builds is linked by nothing: the dynamic linker takes it in place of the
+# system's, which has the same name, where the processor can run it (docs/decisions/0010).
+set(LAKECDC_SNAPPY_DIR "${PROJECT_SOURCE_DIR}/build/deps/snappy" CACHE PATH
+    "Where scripts/deps.sh put lib/glibc-hwcaps/ of a quicker Snappy, used at run time when it is there")
+file(GLOB LC_SNAPPY_BUNDLED LIST_DIRECTORIES true ${LAKECDC_SNAPPY_DIR}/lib/glibc-hwcaps)
+if(LC_SNAPPY_BUNDLED)
+    list(APPEND CMAKE_BUILD_RPATH ${LAKECDC_SNAPPY_DIR}/lib)
+endif()
+
 # What a program that links the static library names on its link line, in order.
 set(LC_STATIC_LIBS jansson roaring xxhash snappy zstd z deflate curl protobuf-c sqlite3 yaml pq rdkafka microhttpd stdc++ m pthread)

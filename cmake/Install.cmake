@@ -2,13 +2,19 @@
 #
 # What `cmake --install` lays down: the command, both libraries, the headers, a CMake package and a pkg-config file.
 # Where Arrow came out of the wheel its libraries go along into <libdir>/lakecdc, which liblakecdc finds relative to
-# itself, so the prefix can be moved.
+# itself, so the prefix can be moved. So does the quicker Snappy.
 
 set(LC_PRIVATE_DIR ${CMAKE_INSTALL_LIBDIR}/lakecdc)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lakecdc)
 
-if(LC_ARROW_BUNDLED)
+if(LC_ARROW_BUNDLED OR LC_SNAPPY_BUNDLED)
     set_target_properties(lakecdc PROPERTIES INSTALL_RPATH "$ORIGIN/lakecdc")
+endif()
+if(LC_SNAPPY_BUNDLED)
+    install(DIRECTORY ${LC_SNAPPY_BUNDLED} DESTINATION ${LC_PRIVATE_DIR})
+    install(DIRECTORY ${LAKECDC_SNAPPY_DIR}/licenses/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/snappy)
+endif()
+if(LC_ARROW_BUNDLED)
     install(FILES ${LC_ARROW_BUNDLED} DESTINATION ${LC_PRIVATE_DIR})
     install(DIRECTORY ${LAKECDC_ARROW_DIR}/licenses/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/arrow)
 endif()
