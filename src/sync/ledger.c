@@ -61,10 +61,13 @@ static lcdc_status number_of(lcdc_ledger *ledger, const char *sql, int64_t *out,
 static lcdc_status check_form(lcdc_ledger *ledger, bool writes, lcdc_error **err)
 {
     int64_t application = 0, form = 0, tables = 0;
+    LC_TRY(number_of(ledger, "SELECT count(*) FROM sqlite_master", &tables, err)); /* first: it comes with the rest */
     LC_TRY(number_of(ledger, "PRAGMA application_id", &application, err));
     LC_TRY(number_of(ledger, "PRAGMA user_version", &form, err));
-    LC_TRY(number_of(ledger, "SELECT count(*) FROM sqlite_master", &tables, err));
-    if (writes && application == 0 && form == 0 && tables == 0)
+    bool is_empty = application == 0 && form == 0 && tables == 0;
+    if (!writes && is_empty)
+        return lc_fail(err, LC_R_FILE_MISSING, "there is no ledger in %s yet; a sync makes it", ledger->path);
+    if (is_empty)
         return run(ledger,
                    "PRAGMA journal_mode=WAL; BEGIN IMMEDIATE;"
                    "CREATE TABLE tables (name TEXT PRIMARY KEY, state_json TEXT NOT NULL) WITHOUT ROWID;"
@@ -305,7 +308,7 @@ lcdc_status lcdc_ledger_set_cursor(lcdc_ledger *ledger, const char *table, const
     LC_TRY(lc_state_text(&state.cursor, cursor, err));
     LC_TRY(lc_state_text(&state.table_id, NULL, err));
     state.kind = LC_STATE_ACTIVE;
-    state.restart = false;
+    state.restart = state.agreed = false;
     state.forced = true;
     state.commit_id = parsed.after;
     state.commit_at = INT64_MIN;

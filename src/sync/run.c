@@ -155,6 +155,7 @@ static enum lc_state_kind kind_of(const struct lc_state *state, const lcdc_error
         {LC_R_ICEBERG_NOT_ANCESTOR, LC_STATE_ROLLED_BACK, true},
         {LC_R_DELTA_VERSION_MISSING, LC_STATE_ROLLED_BACK, true},
         {LC_R_ICEBERG_SNAPSHOT_MISSING, LC_STATE_ROLLED_BACK, true},
+        {LC_R_TYPE_MISMATCH, LC_STATE_SCHEMA_CHANGED, true},
     };
     const char *reason = lcdc_error_reason(error);
     bool has_place = state->cursor || state->commit_id >= 0;
@@ -192,7 +193,9 @@ static lcdc_status describe_stop(const struct lc_table_run *run, enum lc_state_k
         [LC_STATE_ROLLED_BACK] = "the table was rolled back behind the cursor",
         [LC_STATE_TARGET_RESET] = "the target was reset"};
     const struct lc_config *config = run->world->config;
-    bool by_resume = kind == LC_STATE_SCHEMA_CHANGED;
+    /* rows after the cursor that do not fit the table's new types will not, whatever the target is made into */
+    bool by_resume = kind == LC_STATE_SCHEMA_CHANGED &&
+                     strcmp(lcdc_error_reason(problem), lc_reason_token(LC_R_TYPE_MISMATCH)) != 0;
     LC_BUF struct lc_buf command = {.max = 1 << 16};
     lc_buf_printf(&command, "lakecdc ledger %s ", by_resume ? "set" : "reset");
     put_word(&command, run->config->name);
@@ -276,6 +279,7 @@ static bool begins_anew(struct lc_table_run *run, enum lc_state_kind kind, const
     lc_free(lc_steal(run->state.columns));
     lc_free(lc_steal(run->state.table_id));
     run->state.restart = true;
+    run->state.agreed = false;
     return true;
 }
 

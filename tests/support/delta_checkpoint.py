@@ -33,7 +33,8 @@ def reconciled(table, version):
     """(file actions, other actions) that stand at `version`."""
     files, other = {}, {}
     for v in range(version + 1):
-        for line in open(table.log_path(v), encoding="utf-8"):
+        text = table.cut.get(v) or open(table.log_path(v), encoding="utf-8").read()
+        for line in text.splitlines():
             ((kind, a),) = json.loads(line).items()
             dv = a.get("deletionVector") or {} if isinstance(a, dict) else {}
             if kind in ("add", "remove"):

@@ -93,6 +93,7 @@ class Table:
         self.versions, self.high_water, self.start_ms = [], -1, start_ms
         self.supported = self._on("delta.enableRowTracking")   # the rowTracking feature is listed
         self.style = Style()
+        self.cut = {}   # texts of commits that cut_log() took away; a checkpoint still stands for them
         os.makedirs(os.path.join(self.root, "_delta_log"))
         if create:
             with self.commit(operation="CREATE TABLE") as c:
@@ -198,6 +199,8 @@ class Table:
         kept = max((v for v, n in dated if ".checkpoint." in n and v <= below), default=-1)
         for v, n in dated:
             if v < (kept if ".checkpoint." in n else below):
+                if n == f"{v:020d}.json":
+                    self.cut[v] = open(os.path.join(log, n), encoding="utf-8").read()
                 os.remove(os.path.join(log, n))
 
     def compact_log(self, first, last):
@@ -228,7 +231,7 @@ class Table:
     def shallow_clone(self, root):
         """A new table over this one's files, with absolute paths; its version 0 holds the latest state."""
         t = copy.copy(self)
-        t.root, t.versions, t.id, t.props = str(root), [], str(uuid.uuid4()), dict(self.props)
+        t.root, t.versions, t.id, t.props, t.cut = str(root), [], str(uuid.uuid4()), dict(self.props), {}
         t.numbering = copy.deepcopy(self.numbering)
         os.makedirs(os.path.join(t.root, "_delta_log"))
         with t.commit(operation="CLONE") as c:

@@ -539,12 +539,18 @@ class Table:
         n = self.metadata_number
         name = f"v{n}{infix}.metadata.json" if self.naming == "hint" else f"{n:05d}-{self.rng.getrandbits(64):016x}{infix}.metadata.json"
         local = f"{self.root}/metadata/{name}"
-        with open(local, "wb") as h:
-            h.write(text)
+        self.publish(local, text)
         if self.naming == "hint":
-            with open(f"{self.root}/metadata/version-hint.text", "w") as h:
-                h.write(str(n))
+            self.publish(f"{self.root}/metadata/version-hint.text", str(n).encode())
         return local
+
+    @staticmethod
+    def publish(path, data):
+        """Whole or not at all: a reader may be looking at this moment."""
+        unseen = os.path.join(os.path.dirname(path), ".unseen")
+        with open(unseen, "wb") as h:
+            h.write(data)
+        os.replace(unseen, path)
 
     # -- truth: the rows of a snapshot, by the rules of the format
 
