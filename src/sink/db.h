@@ -143,6 +143,8 @@ void lc_db_update_columns(struct lc_buf *sql, const struct lc_db_target *target)
 /** Moves the cursor; only if it still is at `from` (NULL: none). */
 void lc_db_move_cursor(struct lc_buf *sql, const struct lc_db_target *target, const char *from, const char *to,
                        const struct lc_window *window, int64_t events);
+/** Sets the cursor between windows; NULL: as before the first one. What the row says of the last window stays. */
+void lc_db_set_cursor(struct lc_buf *sql, const struct lc_db_target *target, const char *to);
 /** The state against what this sync knows and wants: another table, another mode. */
 lcdc_status lc_db_check_state(const struct lc_db_target *target, const struct lc_db_state *state, lcdc_error **err);
 
@@ -161,6 +163,8 @@ lcdc_status lc_db_place_begin(struct lc_db_place *place, const struct lc_db_targ
 lcdc_status lc_db_place_doubt(struct lc_db_place *place, const char *cursor, lcdc_error **err);
 /** The answer came. */
 void lc_db_place_settle(struct lc_db_place *place, bool is_moved);
+/** The cursor was set between windows; takes the text, NULL: none. */
+void lc_db_place_set(struct lc_db_place *place, char *take_cursor);
 /** The commit of a window that `skips`. */
 lcdc_status lc_db_place_skip(struct lc_db_place *place, const struct lc_db_target *target, const char *cursor,
                              lcdc_error **err);

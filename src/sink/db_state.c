@@ -143,6 +143,20 @@ void lc_db_move_cursor(struct lc_buf *sql, const struct lc_db_target *target, co
         lc_db_text(sql, lc_str_of(from));
 }
 
+void lc_db_set_cursor(struct lc_buf *sql, const struct lc_db_target *target, const char *to)
+{
+    lc_buf_text(sql, "UPDATE ");
+    lc_db_cursor_name(sql, target);
+    lc_buf_text(sql, " SET cursor = ");
+    if (to)
+        lc_db_text(sql, lc_str_of(to));
+    else
+        lc_buf_text(sql, "NULL");
+    lc_buf_text(sql, ", writer = ");
+    put_printed(sql, target, false);
+    put_where(sql, target);
+}
+
 /* ---- judgement ---- */
 
 lcdc_status lc_db_check_state(const struct lc_db_target *target, const struct lc_db_state *state, lcdc_error **err)
@@ -264,6 +278,12 @@ void lc_db_place_settle(struct lc_db_place *place, bool is_moved)
     }
     lc_free(place->doubt);
     place->doubt = NULL;
+}
+
+void lc_db_place_set(struct lc_db_place *place, char *take_cursor)
+{
+    lc_db_place_done(place);
+    place->known = take_cursor;
 }
 
 lcdc_status lc_db_place_skip(struct lc_db_place *place, const struct lc_db_target *target, const char *cursor,

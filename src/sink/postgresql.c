@@ -80,6 +80,21 @@ static lcdc_status get_cursor(struct lc_sink *base, char **out, lcdc_error **err
     return LCDC_OK;
 }
 
+static void abort_window(struct lc_sink *base)
+{
+    struct postgresql_sink *sink = (struct postgresql_sink *)base;
+    lcdc_error *ignored LC_ERROR = NULL;
+    struct lc_buf sql LC_BUF;
+    lc_buf_init(&sql, LC_BUF_MAX);
+    sink->place.skips = false;
+    lc_pg_copy_abandon(&sink->pg);
+    if (!lc_pg_in_transaction(&sink->pg))
+        return;
+    lc_buf_text(&sql, "ROLLBACK");
+    if (lc_pg_run(&sink->pg, &sql, NULL, &ignored) != LCDC_OK)
+        lc_pg_drop(&sink->pg);
+}
+
 /* ---- a window ---- */
 
 static lcdc_status start(struct postgresql_sink *sink, struct lc_db_state *state, lcdc_error **err)
@@ -109,6 +124,31 @@ static lcdc_status start_again(struct postgresql_sink *sink, struct lc_db_state 
     }
     if (err)
         *err = lc_steal(lost);
+    return status;
+}
+
+static lcdc_status set_in_transaction(struct postgresql_sink *sink, const char *cursor, lcdc_error **err)
+{
+    struct lc_db_state state LC_DB_STATE = {0};
+    struct lc_buf sql LC_BUF;
+    lc_buf_init(&sql, LC_BUF_MAX);
+    LC_TRY(start_again(sink, &state, err));
+    LC_TRY(lc_db_place_begin(&sink->place, &sink->target, &state, err));
+    lc_db_set_cursor(&sql, &sink->target, cursor);
+    lc_buf_text(&sql, "; COMMIT");
+    return lc_pg_run(&sink->pg, &sql, NULL, err);
+}
+
+static lcdc_status set_cursor(struct lc_sink *base, const char *cursor, lcdc_error **err)
+{
+    struct postgresql_sink *sink = (struct postgresql_sink *)base;
+    char *copy LC_CLEANUP(lc_freep) = cursor ? lc_strdup(cursor) : NULL;
+    if (cursor)
+        LC_TRY_ALLOC(copy);
+    lcdc_status status = set_in_transaction(sink, cursor, err);
+    abort_window(base);
+    if (status == LCDC_OK)
+        lc_db_place_set(&sink->place, lc_steal(copy));
     return status;
 }
 
@@ -280,21 +320,6 @@ static lcdc_status commit(struct lc_sink *base, const char *cursor, lcdc_error *
     return status;
 }
 
-static void abort_window(struct lc_sink *base)
-{
-    struct postgresql_sink *sink = (struct postgresql_sink *)base;
-    lcdc_error *ignored LC_ERROR = NULL;
-    struct lc_buf sql LC_BUF;
-    lc_buf_init(&sql, LC_BUF_MAX);
-    sink->place.skips = false;
-    lc_pg_copy_abandon(&sink->pg);
-    if (!lc_pg_in_transaction(&sink->pg))
-        return;
-    lc_buf_text(&sql, "ROLLBACK");
-    if (lc_pg_run(&sink->pg, &sql, NULL, &ignored) != LCDC_OK)
-        lc_pg_drop(&sink->pg);
-}
-
 const struct lc_sink_ops lc_sink_postgresql = {
     .name = "postgresql",
     .delivery = LC_DELIVERY_EXACTLY_ONCE,
@@ -302,6 +327,7 @@ const struct lc_sink_ops lc_sink_postgresql = {
     .options = options,
     .open = open_sink,
     .cursor = get_cursor,
+    .set_cursor = set_cursor,
     .begin = begin,
     .write = write_rows,
     .commit = commit,

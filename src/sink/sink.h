@@ -79,6 +79,12 @@ struct lc_sink_ops {
      * none; lc_free.
      */
     lcdc_status (*cursor)(struct lc_sink *sink, char **out, lcdc_error **err);
+    /**
+     * Optional; required of exactly-once sinks in which a window that comes again does not take its own place. What
+     * cursor() says from now on, NULL none; durable, in a transaction of its own. Between windows only; close the sink
+     * after a failure.
+     */
+    lcdc_status (*set_cursor)(struct lc_sink *sink, const char *cursor, lcdc_error **err);
     lcdc_status (*begin)(struct lc_sink *sink, const struct lc_window *window, lcdc_error **err);
     /** Rows of the window: struct array of the change row's five columns. Deletes come before inserts of a key. */
     lcdc_status (*write)(struct lc_sink *sink, const struct ArrowArray *rows, lcdc_error **err);

@@ -67,6 +67,42 @@ static lcdc_status get_cursor(struct lc_sink *base, char **out, lcdc_error **err
     return LCDC_OK;
 }
 
+static void abort_window(struct lc_sink *base)
+{
+    struct sqlite_sink *sink = (struct sqlite_sink *)base;
+    sqlite3_reset(sink->direct);
+    sqlite3_reset(sink->stage);
+    sink->place.skips = false;
+    if (!sqlite3_get_autocommit(sink->db))
+        sqlite3_exec(sink->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static lcdc_status set_in_transaction(struct sqlite_sink *sink, const char *cursor, lcdc_error **err)
+{
+    struct lc_db_state state LC_DB_STATE = {0};
+    struct lc_buf sql LC_BUF;
+    lc_buf_init(&sql, LC_BUF_MAX);
+    LC_TRY(lc_sqlite_run_text(sink, "BEGIN IMMEDIATE", err));
+    LC_TRY(lc_sqlite_read_state(sink, &state, err));
+    LC_TRY(lc_db_place_begin(&sink->place, &sink->target, &state, err));
+    lc_db_set_cursor(&sql, &sink->target, cursor);
+    LC_TRY(lc_sqlite_run(sink, &sql, err));
+    return lc_sqlite_run_text(sink, "COMMIT", err);
+}
+
+static lcdc_status set_cursor(struct lc_sink *base, const char *cursor, lcdc_error **err)
+{
+    struct sqlite_sink *sink = (struct sqlite_sink *)base;
+    char *copy LC_CLEANUP(lc_freep) = cursor ? lc_strdup(cursor) : NULL;
+    if (cursor)
+        LC_TRY_ALLOC(copy);
+    lcdc_status status = set_in_transaction(sink, cursor, err);
+    abort_window(base);
+    if (status == LCDC_OK)
+        lc_db_place_set(&sink->place, lc_steal(copy));
+    return status;
+}
+
 /* ---- a window ---- */
 
 static lcdc_status is_empty(struct sqlite_sink *sink, bool *out, lcdc_error **err)
@@ -285,16 +321,6 @@ static lcdc_status commit(struct lc_sink *base, const char *cursor, lcdc_error *
     return LCDC_OK;
 }
 
-static void abort_window(struct lc_sink *base)
-{
-    struct sqlite_sink *sink = (struct sqlite_sink *)base;
-    sqlite3_reset(sink->direct);
-    sqlite3_reset(sink->stage);
-    sink->place.skips = false;
-    if (!sqlite3_get_autocommit(sink->db))
-        sqlite3_exec(sink->db, "ROLLBACK", NULL, NULL, NULL);
-}
-
 const struct lc_sink_ops lc_sink_sqlite = {
     .name = "sqlite",
     .delivery = LC_DELIVERY_EXACTLY_ONCE,
@@ -302,6 +328,7 @@ const struct lc_sink_ops lc_sink_sqlite = {
     .options = options,
     .open = open_sink,
     .cursor = get_cursor,
+    .set_cursor = set_cursor,
     .begin = begin,
     .write = write_rows,
     .commit = commit,

@@ -28,7 +28,7 @@ lcdc_status lc_run_open_sink(struct lc_table_run *run, lcdc_error **err)
                                         .identity = run->transform.identity,
                                         .n_settings = config->n_settings,
                                         .settings = config->settings,
-                                        .replaces = run->state.restart,
+                                        .replaces = run->state.restart && !run->state.agreed,
                                         .cancelled = run->world->stopping};
     return config->sink->ops->open(&run->setup, &run->sink, err);
 }
@@ -132,7 +132,31 @@ lcdc_status lc_run_explain(struct lc_table_run *run, lcdc_error *take_problem, l
     return lc_failed(status);
 }
 
-/* ---- the cursor: the ledger's or the sink's ---- */
+/*
+ * ---- the cursor: the ledger's or the sink's ----
+ *
+ * A window is in the sink before the ledger hears of it, so after a crash the sink alone knows whether it is there. The
+ * ledger's `delivered` is what the sink's cursor was when they last met: where that is another one now, a window came
+ * in between, and the sink's cursor is where to go on.
+ *
+ * A person's cursor (forced) and a whole state that is to come (restart) would leave the sink with a cursor that tells
+ * nothing, or even the one that the first window will have. So the order is agreed on before any window: the sink's
+ * cursor is set in a transaction of its own, then the ledger notes it. Each line is where a process may be killed, and
+ * where the next one finds itself:
+ *
+ *      the ledger says           the sink's cursor    what is done                           which leads to
+ *   1  cursor C, forced          any                  the sink's is set to C                 2
+ *   2  cursor C, forced          C                    set again; the ledger: delivered C     3
+ *   3  cursor C, delivered C     C                    the window after C, with its cursor D  4
+ *   4  cursor C, delivered C     D                    the ledger: cursor D, delivered D
+ *   5  restart                   any                  the sink's is taken away               6
+ *   6  restart                   none                 again; the ledger: agreed              7
+ *   7  restart, agreed           none                 the whole state, with its cursor D     8
+ *   8  restart, agreed           D                    the ledger: cursor D, delivered D
+ *
+ * A sink without set_cursor stays in 1 or 5 until the ledger has the first window: one that comes again takes its own
+ * place there, or is what the sink promises no better.
+ */
 
 static lcdc_status target_was_reset(const struct lc_table_run *run, lcdc_error **err)
 {
@@ -141,6 +165,20 @@ static lcdc_status target_was_reset(const struct lc_table_run *run, lcdc_error *
                    run->config->sink->name, run->state.delivered);
 }
 
+/* Lines 1, 2, 5 and 6. */
+static lcdc_status agree_with_sink(struct lc_table_run *run, lcdc_error **err)
+{
+    struct lc_state *state = &run->state;
+    const char *cursor = state->restart ? NULL : state->cursor;
+    LC_TRY(run->sink->ops->set_cursor(run->sink, cursor, err));
+    run->setup.replaces = false; /* a target that goes from now on is a loss */
+    LC_TRY(lc_state_text(&state->delivered, cursor, err));
+    state->agreed = state->restart;
+    state->forced = false;
+    return lc_run_save(run, err);
+}
+
+/* Lines 3, 4, 7 and 8. */
 static lcdc_status compare_cursors(struct lc_table_run *run, lcdc_error **err)
 {
     struct lc_state *state = &run->state;
@@ -153,6 +191,7 @@ static lcdc_status compare_cursors(struct lc_table_run *run, lcdc_error **err)
         return LCDC_OK;
     struct lc_cursor parsed;
     LC_TRY(lc_cursor_parse(held, &parsed, err));
+    state->restart = state->agreed = false;
     lc_line_begin(&line, run->world->log, LCDC_LOG_WARN, "cursor_of_sink", run->config->name);
     lc_line_text(&line, "ledger", state->delivered);
     lc_line_text(&line, "sink", held);
@@ -162,6 +201,17 @@ static lcdc_status compare_cursors(struct lc_table_run *run, lcdc_error **err)
     state->commit_id = parsed.after;
     state->commit_at = INT64_MIN;
     return lc_run_save(run, err);
+}
+
+static lcdc_status meet_sink(struct lc_table_run *run, lcdc_error **err)
+{
+    const struct lc_state *state = &run->state;
+    const struct lc_sink_ops *ops = run->config->sink->ops;
+    bool is_order = state->forced || (state->restart && !state->agreed);
+    if (run->world->dry_run || !ops->cursor || (is_order && !ops->set_cursor))
+        return LCDC_OK;
+    LC_TRY(lc_run_open_sink(run, err));
+    return is_order ? agree_with_sink(run, err) : compare_cursors(run, err);
 }
 
 /*
@@ -192,11 +242,7 @@ lcdc_status lc_run_decide_cursor(struct lc_table_run *run, lcdc_error **err)
     lcdc_status status = lc_run_bind(run, err);
     lc_run_close_feed(run);
     LC_TRY(status);
-    bool has_cursor = run->config->sink->ops->cursor && !run->world->dry_run;
-    if (has_cursor && !run->state.restart && !run->state.forced) {
-        LC_TRY(lc_run_open_sink(run, err));
-        LC_TRY(compare_cursors(run, err));
-    }
+    LC_TRY(meet_sink(run, err));
     run->cursor_decided = true;
     return LCDC_OK;
 }

@@ -182,7 +182,7 @@ static lcdc_status end_commit(struct delivery *self, lcdc_error **err)
     }
     state->commits++;
     state->snapshots += is_state;
-    state->restart = false;
+    state->restart = state->agreed = false;
     LC_TRY(keep_table_id(run, err));
     LC_TRY(lc_run_succeed(run, &changed, err));
     LC_TRY(lc_run_save(run, err));

@@ -91,8 +91,8 @@ void lc_state_print(const struct lc_state *state, const char *table, struct lc_b
     print_text(out, "state", words[state->kind]);
     print_text(out, "cursor", state->cursor);
     print_text(out, "delivered", state->delivered);
-    lc_buf_printf(out, ",\"restart\":%s,\"forced\":%s", state->restart ? "true" : "false",
-                  state->forced ? "true" : "false");
+    lc_buf_printf(out, ",\"restart\":%s,\"forced\":%s,\"agreed\":%s", state->restart ? "true" : "false",
+                  state->forced ? "true" : "false", state->agreed ? "true" : "false");
     lc_buf_printf(out, ",\"rows\":%" PRId64 ",\"commits\":%" PRId64 ",\"windows\":%" PRId64 ",\"snapshots\":%" PRId64,
                   state->rows, state->commits, state->windows, state->snapshots);
     lc_buf_printf(out, ",\"failures\":%" PRId64, state->failures);
@@ -179,6 +179,7 @@ static lcdc_status get_members(const struct json_t *json, struct lc_state *out, 
     LC_TRY(get_json(json, "cdc", &out->verdict, err));
     (void)lc_json_get_bool(json, "restart", &out->restart);
     (void)lc_json_get_bool(json, "forced", &out->forced);
+    (void)lc_json_get_bool(json, "agreed", &out->agreed);
     (void)lc_json_get_i64(json, "rows", &out->rows);
     (void)lc_json_get_i64(json, "commits", &out->commits);
     (void)lc_json_get_i64(json, "windows", &out->windows);

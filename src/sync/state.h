@@ -31,6 +31,7 @@ struct lc_state {
     char *cursor, *delivered;
     bool restart; /* the next window replaces what the target holds */
     bool forced;  /* the cursor was set by a person: it wins over the sink's */
+    bool agreed;  /* with restart: the sink has given its cursor up for it (see run_bind.c) */
     char *verdict; /* a JSON object */
     char *table_id;
     char *columns; /* a JSON list of [name, type] */
