@@ -38,11 +38,12 @@ check: dev release
 check-fast: dev release
 	scripts/run_tests.sh dev release -- -j $(JOBS) -LE "spark|slow"
 
-# syncs that are killed SOAK_KILLS times, each time all of SQLite, PostgreSQL and the archive at once; then Kafka and the
-# archive by themselves as often; SOAK_SEEDS random histories through the archive; 1,000 rounds over 1,000 tables with
-# nothing new
+# syncs that are killed SOAK_KILLS times, each time all of SQLite, PostgreSQL, files and the archive at once; syncs that are
+# killed at every point after a person's order; then Kafka and the archive by themselves SOAK_KILLS times; SOAK_SEEDS random
+# histories through the archive; 1,000 rounds over 1,000 tables with nothing new
 soak: release deps-test
 	LAKECDC=build/release/bin/lakecdc LAKECDC_KILLS=$(SOAK_KILLS) build/venv/bin/python tests/sync/crash.py
+	LAKECDC=build/release/bin/lakecdc LAKECDC_KILLS=$(SOAK_KILLS) build/venv/bin/python tests/sync/kill_points.py
 	LAKECDC=build/release/bin/lakecdc LCDC_KAFKA_KILLS=$(SOAK_KILLS) \
 	    build/venv/bin/python tests/sync/kafka.py --only killed_again
 	LAKECDC=build/release/bin/lakecdc LCDC_ARCHIVE_KILLS=$(SOAK_KILLS) LCDC_ARCHIVE_SEEDS=$(SOAK_SEEDS) \

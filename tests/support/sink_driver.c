@@ -11,6 +11,7 @@
  *               {"name":"tags","type":"array","element":{"name":"element","type":"string"}},
  *               {"name":"m","type":"map","key":{"name":"key","type":"string"},"value":{"name":"value","type":"int"}}]}
  *   {"do":"cursor"}
+ *   {"do":"set_cursor","cursor":"c3"}                                         null: none
  *   {"do":"begin","kind":"changes","snapshot":3,"ts":1700000000000000}        kind: changes, snapshot, replace
  *   {"do":"write","rows":[{"op":"insert","before":null,"after":{...},"snapshot":3,"ts":"2024-02-29T12:00:00.000000Z"}]}
  *   {"do":"commit","cursor":"c3"}
@@ -303,6 +304,8 @@ static lcdc_status run(struct opened **o, json_t *line, json_t *answer, lcdc_err
         LC_TRY((*o)->sink->ops->cursor((*o)->sink, &cursor, err));
         json_object_set_new(answer, "cursor", cursor ? json_string(cursor) : json_null());
         lc_free(cursor);
+    } else if (strcmp(what, "set_cursor") == 0 && (*o)->sink->ops->set_cursor) {
+        return (*o)->sink->ops->set_cursor((*o)->sink, json_string_value(json_object_get(line, "cursor")), err);
     } else {
         bad(what);
     }

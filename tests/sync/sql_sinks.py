@@ -801,6 +801,27 @@ def test_read_only_and_damaged_files(folder):
         subprocess.run(["umount", disk], check=True)
 
 
+@both
+def test_a_cursor_that_is_set_between_windows(target):
+    with driver(target) as d:
+        d.open()
+        d.do("set_cursor", cursor="c0")
+        assert d.cursor() == cursor_of(target) == "c0" and state(target) == []
+        d.window([insert(id=1, v="a")], "c1", snapshot=7)
+        d.do("set_cursor", cursor="it's")
+        d.do("set_cursor", cursor="it's")
+        assert target.rows("SELECT cursor, snapshot FROM lakecdc_cursor") == [("it's", "7")] and state(target) == [("1", "a")]
+        d.window([insert(id=2, v="b")], "c1")
+        d.do("set_cursor", cursor=None)
+        assert d.cursor() is None and cursor_of(target) is None
+        d.window([insert(id=3, v="c")], "c2", kind="replace")
+        assert d.cursor() == "c2" and state(target) == [("3", "c")]
+        # another writer is seen here as it is at a window
+        target.sql("UPDATE lakecdc_cursor SET cursor = 'elsewhere'")
+        refused(lambda: d.do("set_cursor", cursor="c3"), "sink.cursor_moved")
+        assert cursor_of(target) == "elsewhere"
+
+
 # ---------------------------------------------------------------- crashes and size
 
 def feed(d, windows, first):

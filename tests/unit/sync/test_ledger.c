@@ -58,7 +58,7 @@ static void fill(struct lc_state *state)
 {
     lc_state_init(state);
     state->kind = LC_STATE_EXPIRED;
-    state->restart = state->forced = true;
+    state->restart = state->forced = state->agreed = true;
     state->rows = INT64_MAX;
     state->commits = 3;
     state->windows = 2;
@@ -213,7 +213,7 @@ static void what_a_person_sets(void **state)
     assert_int_equal(lcdc_ledger_pause(ledger, "t", &err), LCDC_OK);
     assert_int_equal(lcdc_ledger_reset(ledger, "t", &err), LCDC_OK);
     found = loaded(ledger, "t");
-    assert_true(found.kind == LC_STATE_NEW && found.restart && !found.forced && !found.cursor && found.rows == 0);
+    assert_true(found.kind == LC_STATE_NEW && found.restart && !found.forced && !found.agreed && !found.cursor && found.rows == 0);
     lcdc_ledger_free(ledger);
 }
 
