@@ -213,7 +213,8 @@ static void what_a_person_sets(void **state)
     assert_int_equal(lcdc_ledger_pause(ledger, "t", &err), LCDC_OK);
     assert_int_equal(lcdc_ledger_reset(ledger, "t", &err), LCDC_OK);
     found = loaded(ledger, "t");
-    assert_true(found.kind == LC_STATE_NEW && found.restart && !found.forced && !found.agreed && !found.cursor && found.rows == 0);
+    assert_true(found.kind == LC_STATE_NEW && found.restart && !found.forced && !found.agreed && !found.cursor &&
+                found.rows == 0);
     lcdc_ledger_free(ledger);
 }
 
