@@ -228,18 +228,23 @@ static lcdc_status hash_column(const struct lc_field *field, const struct ArrowA
     return lc_fail(err, LC_R_INTERNAL, "row hash: type %d", (int)field->type.kind);
 }
 
+lcdc_status lc_row_hash_more(const struct lc_field *schema, const struct ArrowArray *rows, size_t n_columns,
+                             const size_t *columns, struct lc_hash *hashes, lcdc_error **err)
+{
+    if (!columns)
+        n_columns = schema->n_children;
+    for (size_t k = 0; k < n_columns; k++) {
+        size_t c = columns ? columns[k] : k;
+        LC_TRY(hash_column(&schema->children[c], rows->children[c], rows->offset, rows->length, hashes, err));
+    }
+    return LCDC_OK;
+}
+
 lcdc_status lc_row_hash(const struct lc_field *schema, const struct ArrowArray *rows, size_t n_columns,
                         const size_t *columns, struct lc_hash *out, lcdc_error **err)
 {
     struct lc_hash seed = process_seed();
-    int64_t n = rows->length;
-    if (!columns)
-        n_columns = schema->n_children;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < rows->length; i++)
         out[i] = seed;
-    for (size_t k = 0; k < n_columns; k++) {
-        size_t c = columns ? columns[k] : k;
-        LC_TRY(hash_column(&schema->children[c], rows->children[c], rows->offset, n, out, err));
-    }
-    return LCDC_OK;
+    return lc_row_hash_more(schema, rows, n_columns, columns, out, err);
 }

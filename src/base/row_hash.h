@@ -26,4 +26,8 @@ static inline bool lc_hash_equal(struct lc_hash x, struct lc_hash y)
 lcdc_status lc_row_hash(const struct lc_field *schema, const struct ArrowArray *rows, size_t n_columns,
                         const size_t *columns, struct lc_hash *out, lcdc_error **err);
 
+/** Goes on from hashes over some columns: what comes out is the hash over those and then these. */
+lcdc_status lc_row_hash_more(const struct lc_field *schema, const struct ArrowArray *rows, size_t n_columns,
+                             const size_t *columns, struct lc_hash *hashes, lcdc_error **err);
+
 #endif

@@ -1590,6 +1590,17 @@ bool is_read(const pq::arrow::SchemaField &column, const std::set<int> &selected
                        [&](const pq::arrow::SchemaField &child) { return is_read(child, selected); });
 }
 
+/* Bytes of the leaves below a column in a row group; what a damaged footer says about sizes is no more than a guess. */
+double packed_bytes(const pq::arrow::SchemaField &column, const pq::RowGroupMetaData &group)
+{
+    if (column.is_leaf())
+        return static_cast<double>(group.ColumnChunk(column.column_index)->total_compressed_size());
+    double bytes = 0;
+    for (const pq::arrow::SchemaField &child : column.children)
+        bytes += packed_bytes(child, group);
+    return bytes;
+}
+
 /* The reader leaves out what is not selected: places among the children that are read. */
 void number_children(Node &node, const std::set<int> &selected)
 {
@@ -3248,6 +3259,17 @@ extern "C" bool lc_parquet_has(const struct lc_parquet *file, const struct lc_fi
     (void)guard(nullptr, file->where(),
                 [&] { has = file->columns.find(*field, match, file->has_ids) != Siblings::kNone; });
     return has;
+}
+
+extern "C" int64_t lc_parquet_bytes(const struct lc_parquet *file, const struct lc_field *field, enum lc_match match)
+{
+    double bytes = 0;
+    (void)guard(nullptr, file->where(), [&] {
+        int at = file->columns.find(*field, match, file->has_ids);
+        for (int group = 0; at >= 0 && group < file->metadata->num_row_groups(); group++)
+            bytes += packed_bytes(file->manifest.schema_fields[static_cast<size_t>(at)], *file->metadata->RowGroup(group));
+    });
+    return static_cast<int64_t>(std::clamp(bytes, 0.0, 1e15));
 }
 
 extern "C" lcdc_status lc_parquet_schema(struct lc_parquet *file, const struct lc_field **out, lcdc_error **err)

@@ -44,6 +44,8 @@ LC_DEFINE_CLEANUP(struct lc_parquet *, lc_parquet_close)
 int64_t lc_parquet_rows(const struct lc_parquet *file);
 /** True when a column matches the field (top-level, by `match`). */
 bool lc_parquet_has(const struct lc_parquet *file, const struct lc_field *field, enum lc_match match);
+/** Bytes that a top-level column takes in the file, as its footer says; 0 when there is none. */
+int64_t lc_parquet_bytes(const struct lc_parquet *file, const struct lc_field *field, enum lc_match match);
 /** The file's own schema as fields (names, field ids, types); lives as long as the file. */
 lcdc_status lc_parquet_schema(struct lc_parquet *file, const struct lc_field **out, lcdc_error **err);
 

@@ -16,6 +16,7 @@ struct lc_run_spec {
     struct lc_commit *commit;
     size_t n_ranges; /* of shape->filter; empty without pushdown */
     const struct lc_range *ranges;
+    bool *glance_fails; /* content: a look at a few columns first did not tell; kept from commit to commit */
 };
 
 struct lc_run {

@@ -298,6 +298,7 @@ struct commit_stream {
     int64_t index;
     bool at_state, state_done, at_end; /* a snapshot instead of commits */
     bool loaded;
+    bool glance_fails; /* as the last content comparison found: the next commit's changes are likely of that kind too */
     struct lc_commit commit;
     struct lc_run *run;
 };
@@ -310,7 +311,8 @@ static lcdc_status start_run(struct commit_stream *self, lcdc_error **err)
                                .shape = self->shape,
                                .commit = &self->commit,
                                .n_ranges = self->pruning.n_ranges,
-                               .ranges = self->pruning.ranges};
+                               .ranges = self->pruning.ranges,
+                               .glance_fails = &self->glance_fails};
     if (self->commit.n_changes)
         return lc_run_changes(&spec, &self->run, err);
     if (self->commit.diff == LC_DIFF_LINEAGE && self->commit.n_removed && self->commit.n_added) {

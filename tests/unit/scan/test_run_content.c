@@ -186,6 +186,123 @@ static void test_random_sides(void **state)
     }
 }
 
+/* ---- the quick way ---- */
+
+enum { QUICK_ROWS = 400, QUICK_LIMIT = 12000 /* so little that a side is not kept whole, enough for the quick way */ };
+
+/* Row k of a side: a time that is cheap to read, a text that is not. */
+static void put_side(struct scan_case *c, const char *path, int rows, const int *keys, int later, int other_text)
+{
+    LC_BUF struct lc_buf json;
+    lc_buf_init(&json, 1 << 20);
+    for (int i = 0; i < rows; i++) {
+        unsigned text = (unsigned)keys[i] * 2654435761u + (keys[i] == other_text);
+        lc_buf_printf(&json, "%c{\"k\":%d,\"d\":%d.5,\"v\":\"", i ? ',' : '[', keys[i], keys[i] == later);
+        for (int word = 0; word < 12; word++, text = text * 1664525u + 1013904223u)
+            lc_buf_printf(&json, "%08x", text ^ text >> 15);
+        lc_buf_printf(&json, "\"}");
+    }
+    lc_buf_char(&json, ']');
+    scan_put(c->storage, path, "kvd", json.p);
+}
+
+struct quick {
+    const char *title;
+    int removed_copies, added_copies; /* of row 50 */
+    int later, other_text;            /* keys of changed rows; -1 none */
+    int gone, fresh;                  /* keys on one side alone */
+    int64_t opens;                    /* of both files together: what the comparison cost */
+};
+
+/*
+ * Four readings: a glance for the columns' sizes, their first columns, and each side once. Where that does not tell,
+ * the certain way follows with one reading of each side, and one of the rows that are left and were not kept.
+ */
+static const struct quick quick_cases[] = {
+    {"a time moves on", 1, 1, 7, -1, -1, -1, 4},
+    {"a row goes", 1, 1, -1, -1, 9, -1, 4},
+    {"a row comes", 1, 1, -1, -1, -1, 399, 4},
+    {"all of it", 1, 1, 11, -1, 12, 399, 4},
+    {"nothing", 1, 1, -1, -1, -1, -1, 4},
+    {"equal rows, all of them again", 3, 3, 7, -1, -1, -1, 4},
+    {"equal rows, all of them gone", 3, 0, -1, -1, -1, -1, 4},
+    {"a text alone", 1, 1, -1, 7, -1, -1, 7},
+    {"one of three equal rows goes", 3, 2, -1, -1, -1, -1, 7},
+    {"one of three equal rows comes", 2, 3, -1, -1, -1, -1, 7},
+    {"a text and a time", 1, 1, 11, 7, 12, 399, 7},
+};
+
+static int fill_side(bool is_added, const struct quick *q, int *keys)
+{
+    int n = 0, copies = is_added ? q->added_copies : q->removed_copies;
+    for (int k = 0; k < QUICK_ROWS; k++) {
+        int key = is_added ? QUICK_ROWS - 1 - k : k; /* the order of the sides differs */
+        bool is_there = key != (is_added ? q->gone : q->fresh);
+        for (int i = 0; i < (key == 50 ? copies : is_there); i++)
+            keys[n++] = key;
+    }
+    return n;
+}
+
+static void expect_rows(const struct scan_case *c, char op, int key, int n, const char *title)
+{
+    char word[32];
+    int found = 0;
+    snprintf(word, sizeof(word), "%c{<%d>", op, key);
+    for (const char *p = c->text.p; p && (p = strstr(p, word)); p++)
+        found++;
+    if (found != n)
+        fail_msg("%s: %d of %s, %d expected", title, found, word, n);
+}
+
+static void expect_quick(const struct quick *q, int64_t threads)
+{
+    struct scan_case c;
+    struct lc_meter meter = {0};
+    struct lc_counts counts;
+    int keys[2][QUICK_ROWS + 3];
+    int n_removed = fill_side(false, q, keys[0]), n_added = fill_side(true, q, keys[1]);
+    struct lc_data_file files[2] = {{.path = "a", .url = "/a", .size = -1, .rows = n_removed},
+                                    {.path = "b", .url = "/b", .size = -1, .rows = n_added}};
+    struct lc_row_set removed = {.file = &files[0], .rows = n_removed}, added = {.file = &files[1], .rows = n_added};
+    init(&c, &removed, &added);
+    put_side(&c, "/a", n_removed, keys[0], -1, -1);
+    put_side(&c, "/b", n_added, keys[1], q->later, q->other_text);
+    assert_int_equal(lc_storage_meter(c.storage, &meter, &c.storage, NULL), LCDC_OK);
+    c.memory_limit = QUICK_LIMIT;
+    c.batch_rows = 64;
+    c.threads = threads;
+    LC_ERROR lcdc_error *err = NULL;
+    if (scan_execute(&c, &err) != LCDC_OK)
+        fail_msg("%s: %s", q->title, lcdc_error_message(err));
+    int gone = q->removed_copies - q->added_copies, changed[] = {q->later, q->other_text}, all = abs(gone);
+    expect_rows(&c, 'd', 50, gone > 0 ? gone : 0, q->title);
+    expect_rows(&c, 'i', 50, gone < 0 ? -gone : 0, q->title);
+    for (int i = 0; i < 2; i++) {
+        expect_rows(&c, 'd', changed[i], changed[i] >= 0, q->title);
+        expect_rows(&c, 'i', changed[i], changed[i] >= 0, q->title);
+        all += changed[i] >= 0 ? 2 : 0;
+    }
+    expect_rows(&c, 'd', q->gone, q->gone >= 0, q->title);
+    expect_rows(&c, 'i', q->fresh, q->fresh >= 0, q->title);
+    all += (q->gone >= 0) + (q->fresh >= 0);
+    for (const char *p = c.text.p; p && (p = strchr(p, '{')); p++)
+        all--;
+    assert_int_equal(all, 0);
+    lc_meter_counts(&meter, &counts);
+    if (counts.opens != q->opens)
+        fail_msg("%s: files were opened %d times, %d expected", q->title, (int)counts.opens, (int)q->opens);
+    scan_done(&c);
+}
+
+static void test_quick_way(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(quick_cases) / sizeof(*quick_cases); i++)
+        for (int64_t threads = 1; threads < 3; threads++)
+            expect_quick(&quick_cases[i], threads);
+}
+
 static void test_memory_runs_out(void **state)
 {
     (void)state;
@@ -194,6 +311,8 @@ static void test_memory_runs_out(void **state)
     init(&c, &removed, &added);
     c.memory_limit = 100;
     c.columns = "k";
+    assert_true(lc_torture(scan_execute, &c));
+    c.memory_limit = 400; /* enough for the quick way, which does not tell here */
     assert_true(lc_torture(scan_execute, &c));
     scan_done(&c);
 }
@@ -208,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_more_rows_than_said),
         cmocka_unit_test(test_row_ids_come_along),
         cmocka_unit_test(test_random_sides),
+        cmocka_unit_test(test_quick_way),
         cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

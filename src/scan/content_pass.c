@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and hashing a side. The sets of a side are read by a few threads, each set by one. */
+#include "scan/content.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "scan/parallel.h"
+
+enum { KEPT_FRACTION = 8 /* of the memory limit, for each side */ };
+
+/* Rows a set can deliver at most, from its file's footer when the metadata does not say. */
+static lcdc_status most_rows(const struct lc_content *content, struct lc_row_set *set, int64_t *out, lcdc_error **err)
+{
+    const struct lc_scan_context *context = content->spec.context;
+    *out = set->rows >= 0 ? set->rows : set->file->rows;
+    if (*out >= 0)
+        return LCDC_OK;
+    LC_CLEANUP(lc_parquet_closep) struct lc_parquet *file = NULL;
+    LC_TRY(lc_check_cancelled(context, err));
+    LC_TRY(lc_parquet_open(context->storage, set->file->url, set->file->size, &file, err));
+    *out = lc_parquet_rows(file);
+    return LCDC_OK;
+}
+
+static void init_budget(const struct lc_content *content, struct lc_side *side)
+{
+    lc_kept_budget_init(&side->budget, content->spec.shape->memory_limit / KEPT_FRACTION);
+}
+
+static lcdc_status init_side(struct lc_content *content, struct lc_side *side, size_t n, struct lc_row_set *sets,
+                             lcdc_error **err)
+{
+    side->sets = lc_calloc(n, sizeof(*side->sets));
+    LC_TRY_ALLOC(side->sets);
+    side->n = n;
+    for (size_t i = 0; i < n; i++) {
+        struct lc_side_set *set = &side->sets[i];
+        set->from = &sets[i];
+        set->first_row = side->n_rows;
+        LC_TRY(most_rows(content, &sets[i], &set->n_rows, err));
+        LC_TRY(lc_bitmap_new(&set->rows, err));
+        if (set->n_rows > UINT32_MAX - side->n_rows)
+            return lc_fail(err, LC_R_LIMIT,
+                           "a commit that rewrites more than %u rows without row ids cannot be compared by content",
+                           UINT32_MAX);
+        side->n_rows += set->n_rows;
+    }
+    side->left = lc_calloc((size_t)side->n_rows / 64 + 1, sizeof(*side->left));
+    LC_TRY_ALLOC(side->left);
+    init_budget(content, side);
+    return LCDC_OK;
+}
+
+lcdc_status lc_content_init(struct lc_content *content, const struct lc_run_spec *spec, lcdc_error **err)
+{
+    const struct lc_commit *commit = spec->commit;
+    size_t n = spec->context->schema->n_children;
+    content->spec = *spec;
+    content->row_id[0] = commit->row_id;
+    content->order = lc_calloc(n, sizeof(*content->order));
+    LC_TRY_ALLOC(content->order);
+    for (size_t i = 0; i < n; i++)
+        content->order[i] = i;
+    LC_TRY(init_side(content, &content->sides[LC_HASH_ADDED], commit->n_added, commit->added, err));
+    return init_side(content, &content->sides[LC_HASH_REMOVED], commit->n_removed, commit->removed, err);
+}
+
+static void side_done(struct lc_side *side)
+{
+    for (size_t i = 0; i < side->n; i++) {
+        lc_bitmap_free(side->sets[i].rows);
+        lc_kept_rows_done(&side->sets[i].kept);
+    }
+    lc_free(side->sets);
+    lc_free(side->left);
+}
+
+void lc_content_done(struct lc_content *content)
+{
+    side_done(&content->sides[0]);
+    side_done(&content->sides[1]);
+    lc_free(content->order);
+}
+
+lcdc_status lc_content_forget(struct lc_content *content, enum lc_hash_side index, lcdc_error **err)
+{
+    struct lc_side *side = &content->sides[index];
+    for (size_t i = 0; i < side->n; i++) {
+        struct lc_side_set *set = &side->sets[i];
+        lc_bitmap_free(lc_steal(set->rows));
+        LC_TRY(lc_bitmap_new(&set->rows, err));
+        lc_kept_rows_done(&set->kept);
+        set->kept.is_spent = false;
+        set->sum = set->left = (struct lc_hash){0, 0};
+    }
+    memset(side->left, 0, ((size_t)side->n_rows / 64 + 1) * sizeof(*side->left));
+    init_budget(content, side);
+    return LCDC_OK;
+}
+
+bool lc_content_wants_ids(const struct lc_content *content)
+{
+    return content->spec.shape->row_ids && content->spec.commit->row_id;
+}
+
+/* Rows of other sets share the words. */
+void lc_side_mark(struct lc_side *side, uint32_t row)
+{
+    __atomic_fetch_or(&side->left[row >> 6], (uint64_t)1 << (row & 63), __ATOMIC_RELAXED);
+}
+
+lcdc_status lc_content_hash(const struct lc_content *content, const struct ArrowArray *rows, struct lc_hash *out,
+                            lcdc_error **err)
+{
+    const struct lc_field *schema = content->spec.context->schema;
+    return lc_row_hash(schema, rows, schema->n_children, content->order, out, err);
+}
+
+/* ---- one set, by one thread ---- */
+
+struct hashing {
+    const struct lc_pass *pass;
+    struct lc_side_set *set;
+    struct lc_rows *rows;
+    struct lc_hash_writer *writer;
+    int64_t read, cap;
+    struct lc_hash *first_columns, *all;
+    uint8_t *missing;
+};
+
+static void hashing_done(struct hashing *job)
+{
+    lc_rows_close(job->rows);
+    lc_hash_writer_free(job->writer);
+    lc_free(job->first_columns);
+    lc_free(job->all);
+    lc_free(job->missing);
+}
+
+static lcdc_status grow(struct hashing *job, int64_t n, lcdc_error **err)
+{
+    if (n <= job->cap)
+        return LCDC_OK;
+    job->cap = 0;
+    lc_free(lc_steal(job->first_columns));
+    lc_free(lc_steal(job->all));
+    lc_free(lc_steal(job->missing));
+    job->first_columns = lc_alloc((size_t)n * sizeof(*job->first_columns));
+    job->all = lc_alloc((size_t)n * sizeof(*job->all));
+    job->missing = lc_alloc((size_t)n);
+    LC_TRY_ALLOC(job->first_columns && job->all && job->missing);
+    job->cap = n;
+    return LCDC_OK;
+}
+
+static void add_hashes(struct lc_hash *sum, size_t n, const struct lc_hash *hashes, const uint8_t *which)
+{
+    for (size_t i = 0; i < n; i++) {
+        sum->a += which && !which[i] ? 0 : hashes[i].a;
+        sum->b += which && !which[i] ? 0 : hashes[i].b;
+    }
+}
+
+/* The hash of a row goes on from that of its first columns. */
+static lcdc_status hash_rows(struct hashing *job, const struct ArrowArray *rows, lcdc_error **err)
+{
+    const struct lc_content *content = job->pass->content;
+    const struct lc_field *schema = content->spec.context->schema;
+    size_t n = (size_t)rows->length, n_first = content->n_first;
+    if (!n_first)
+        return lc_content_hash(content, rows, job->all, err);
+    LC_TRY(lc_row_hash(schema, rows, n_first, content->order, job->first_columns, err));
+    memcpy(job->all, job->first_columns, n * sizeof(*job->all));
+    return lc_row_hash_more(schema, rows, schema->n_children - n_first, content->order + n_first, job->all, err);
+}
+
+/* Which positions these row numbers are is only told by the reader: ranges and row filters leave rows out. */
+static lcdc_status note_positions(struct hashing *job, size_t n, const int64_t *positions, lcdc_error **err)
+{
+    uint64_t first = (uint64_t)positions[0];
+    if ((uint64_t)positions[n - 1] - first == n - 1)
+        return lc_bitmap_add_range(job->set->rows, first, n, err);
+    return lc_bitmap_add_many(job->set->rows, n, (const uint64_t *)positions, err);
+}
+
+static lcdc_status keep_rows(struct hashing *job, struct ArrowArray *rows, const struct ArrowArray *extra,
+                             const int64_t *positions, uint32_t first, lcdc_error **err)
+{
+    const struct lc_pass *pass = job->pass;
+    const struct lc_run_spec *spec = &pass->content->spec;
+    const struct lc_data_file *file = job->set->from->file;
+    LC_FREE int64_t *ids = NULL;
+    if (extra->release && file->has_row_ids)
+        LC_TRY(lc_row_ids(file, extra, 0, rows->length, positions, &ids, err));
+    return lc_kept_rows_add(&job->set->kept, &pass->content->sides[pass->side].budget, spec->context->schema,
+                            spec->shape->columns, rows, pass->keeps_all ? NULL : job->missing, first, job->all, ids,
+                            err);
+}
+
+static lcdc_status look_at(struct hashing *job, struct ArrowArray *rows, const struct ArrowArray *extra,
+                           const int64_t *positions, lcdc_error **err)
+{
+    const struct lc_pass *pass = job->pass;
+    struct lc_side *side = &pass->content->sides[pass->side];
+    struct lc_side_set *set = job->set;
+    struct lc_hashed hashed = {.n = (size_t)rows->length,
+                               .first = (uint32_t)(set->first_row + job->read),
+                               .first_columns = job->first_columns,
+                               .all = job->all,
+                               .missing = job->missing,
+                               .writer = job->writer};
+    size_t n_missing = 0;
+    LC_TRY(hash_rows(job, rows, err));
+    add_hashes(&set->sum, hashed.n, job->all, NULL);
+    LC_TRY(note_positions(job, hashed.n, positions, err));
+    LC_TRY(pass->look(pass, &hashed, &n_missing, err));
+    for (size_t i = 0; n_missing && i < hashed.n; i++)
+        if (job->missing[i])
+            lc_side_mark(side, hashed.first + (uint32_t)i);
+    if (n_missing)
+        add_hashes(&set->left, hashed.n, job->all, job->missing);
+    return pass->keeps_all || n_missing ? keep_rows(job, rows, extra, positions, hashed.first, err) : LCDC_OK;
+}
+
+static lcdc_status look_at_first_columns(struct hashing *job, const struct lc_field *columns,
+                                         const struct ArrowArray *rows, lcdc_error **err)
+{
+    size_t none = 0;
+    struct lc_hashed hashed = {.n = (size_t)rows->length,
+                               .first = (uint32_t)(job->set->first_row + job->read),
+                               .first_columns = job->first_columns};
+    LC_TRY(lc_row_hash(columns, rows, 0, NULL, job->first_columns, err));
+    return job->pass->look(job->pass, &hashed, &none, err);
+}
+
+static lcdc_status read_set(struct hashing *job, const struct lc_field *columns, lcdc_error **err)
+{
+    for (;;) {
+        LC_ARRAY struct ArrowArray rows = {0}, extra = {0};
+        const int64_t *positions = NULL;
+        LC_TRY(lc_rows_next(job->rows, &rows, &extra, &positions, err));
+        if (!rows.release)
+            return LCDC_OK;
+        int64_t n = rows.length;
+        if (job->read + n > job->set->n_rows)
+            return lc_fail(err, LC_R_ROWS_MISCOUNTED, "%s holds more rows than the table's metadata says",
+                           job->set->from->file->path);
+        LC_TRY(grow(job, n, err));
+        if (job->pass->first_columns_only)
+            LC_TRY(look_at_first_columns(job, columns, &rows, err));
+        else
+            LC_TRY(look_at(job, &rows, &extra, positions, err));
+        job->read += n;
+    }
+}
+
+static lcdc_status pass_over_set(void *context, size_t index, lcdc_error **err)
+{
+    const struct lc_pass *pass = context;
+    const struct lc_content *content = pass->content;
+    const struct lc_scan_context *scan = content->spec.context;
+    LC_CLEANUP(hashing_done) struct hashing job = {.pass = pass, .set = &content->sides[pass->side].sets[index]};
+    LC_FREE struct lc_field *children = lc_calloc(scan->schema->n_children, sizeof(*children));
+    LC_TRY_ALLOC(children);
+    struct lc_field columns = *scan->schema;
+    struct lc_rows_request request = {.columns = scan->schema,
+                                      .n_extra = lc_content_wants_ids(content),
+                                      .extra = content->row_id,
+                                      .n_ranges = content->spec.n_ranges,
+                                      .ranges = content->spec.ranges};
+    if (pass->first_columns_only) {
+        for (size_t i = 0; i < content->n_first; i++)
+            children[i] = scan->schema->children[content->order[i]];
+        columns.children = children;
+        columns.n_children = content->n_first;
+        request.columns = &columns;
+        request.n_extra = 0;
+    }
+    LC_TRY(lc_rows_open(scan, job.set->from, &request, &job.rows, err));
+    if (pass->parts)
+        LC_TRY(lc_hash_writer_new(pass->parts, pass->side, index, &job.writer, err));
+    LC_TRY(read_set(&job, &columns, err));
+    return job.writer ? lc_hash_writer_finish(job.writer, err) : LCDC_OK;
+}
+
+lcdc_status lc_content_pass(struct lc_pass *pass, lcdc_error **err)
+{
+    const struct lc_commit *commit = pass->content->spec.commit;
+    bool is_added = pass->side == LC_HASH_ADDED;
+    size_t n = is_added ? commit->n_added : commit->n_removed;
+    size_t threads = lc_scan_threads(pass->content->spec.context, n, is_added ? commit->added : commit->removed);
+    return lc_parallel(threads, n, pass_over_set, pass, err);
+}
