@@ -3267,7 +3267,8 @@ extern "C" int64_t lc_parquet_bytes(const struct lc_parquet *file, const struct 
     (void)guard(nullptr, file->where(), [&] {
         int at = file->columns.find(*field, match, file->has_ids);
         for (int group = 0; at >= 0 && group < file->metadata->num_row_groups(); group++)
-            bytes += packed_bytes(file->manifest.schema_fields[static_cast<size_t>(at)], *file->metadata->RowGroup(group));
+            bytes += packed_bytes(file->manifest.schema_fields[static_cast<size_t>(at)],
+                                  *file->metadata->RowGroup(group));
     });
     return static_cast<int64_t>(std::clamp(bytes, 0.0, 1e15));
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and hashing a side. The sets of a side are read by a few threads, each set by one. */
+/*
+ * content_pass.c - reads and hashes a side. Its sets are read by a few threads, each set by one.
+ */
 #include "scan/content.h"
 
 #include <inttypes.h>
