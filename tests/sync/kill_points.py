@@ -128,7 +128,7 @@ class Postgresql(Sqlite):
 
 class Jsonl(Sqlite):
     """The last window takes its own place, a whole state the file's."""
-    step = 1 if EVERY else 9
+    step = 1 if EVERY else 15
 
     def __init__(self, lake, _):
         self.path = os.path.join(lake.work, "out.jsonl")
@@ -146,7 +146,7 @@ class Jsonl(Sqlite):
 
 class Archive(Sqlite):
     """A window that is there takes its own place; a whole state is compared with what was there before."""
-    step = 1 if EVERY else 9
+    step = 1 if EVERY else 15
 
     def __init__(self, lake, _):
         self.path = os.path.join(lake.work, "archive")
