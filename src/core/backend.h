@@ -68,6 +68,11 @@ struct lc_read_ops {
     /** The rows just before the range (at_end false) or at its end, as inserts; the commit id is that state's. */
     lcdc_status (*snapshot)(struct lc_read *read, bool at_end, const struct lc_shape *shape,
                             struct lc_change_stream **out, lcdc_error **err);
+    /**
+     * What a commit of the range, or the one before it, looks like: 16 hexadecimal digits that another commit of that
+     * number does not have. NULL: unknown. Where numbers are never given twice there is no such function.
+     */
+    const char *(*stamp)(const struct lc_read *read, int64_t commit);
     /** Counters as JSON members ("files_opened":3,...), appended; optional on its own. */
     void (*stats)(struct lc_read *read, struct lc_buf *out);
 };

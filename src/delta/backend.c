@@ -171,6 +171,11 @@ static lcdc_status read_state(struct lc_table_read *table, bool at_end, struct l
     return lc_delta_plan_state(&self->planner, at_end ? self->range.to : self->range.from - 1, out, err);
 }
 
+static const char *read_stamp(const struct lc_table_read *table, int64_t version)
+{
+    return lc_delta_log_stamp(((const struct delta_read *)table)->log, version);
+}
+
 static void read_release(struct lc_table_read *table)
 {
     struct delta_read *self = (struct delta_read *)table;
@@ -227,6 +232,8 @@ static lcdc_status resolve(struct delta_read *self, struct source *source, const
      */
     last = last < 0 ? 0 : last;
     int64_t first = empty ? last : range->from;
+    if (empty || request->cursor || request->bootstrap) /* then a cursor may stand there */
+        LC_TRY(lc_delta_log_want_stamp(self->log, range->from - 1, err));
     bool is_known = source->known.metadata.schema.n && source->known.version <= first;
     LC_TRY(lc_delta_timeline_read(self->log, is_known ? &source->known : NULL, first, last, &self->timeline, err));
     const struct lc_delta_state *end = lc_delta_timeline_at(&self->timeline, last);
@@ -262,7 +269,8 @@ static lcdc_status fill_read(struct delta_read *self, struct source *source, con
 
 static lcdc_status delta_read_open(void *handle, const lcdc_request *request, struct lc_read **out, lcdc_error **err)
 {
-    static const struct lc_table_read_ops ops = {.commit = read_commit, .state = read_state, .release = read_release};
+    static const struct lc_table_read_ops ops = {.commit = read_commit, .state = read_state, .release = read_release,
+                                                .stamp = read_stamp};
     struct source *source = handle;
     struct delta_read *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);

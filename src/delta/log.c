@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checksum.h"
 #include "delta/action.h"
 
 enum { VERSION_DIGITS = 20, PART_DIGITS = 10, CACHE_BYTES = 32 * 1024 * 1024, COMMITS_AHEAD = 32, MOST_NEW = 16 };
@@ -234,10 +235,15 @@ void lc_delta_log_free(struct lc_delta_log *log)
     lc_free(log);
 }
 
-const struct lc_delta_commit_file *lc_delta_log_find(const struct lc_delta_log *log, int64_t version)
+static struct lc_delta_commit_file *find(const struct lc_delta_log *log, int64_t version)
 {
     struct lc_delta_commit_file key = {.version = version};
     return log->n_commits ? bsearch(&key, log->commits, log->n_commits, sizeof(key), compare_commits) : NULL;
+}
+
+const struct lc_delta_commit_file *lc_delta_log_find(const struct lc_delta_log *log, int64_t version)
+{
+    return find(log, version);
 }
 
 int64_t lc_delta_log_first_whole(const struct lc_delta_log *log)
@@ -423,6 +429,35 @@ lcdc_status lc_delta_log_refresh(struct lc_delta_log *log, bool *is_whole, lcdc_
     return LCDC_OK;
 }
 
+/* The text in `scratch` is what the commit looks like. Once: readers of stamps may be other threads. */
+static void put_stamp(struct lc_delta_log *log, int64_t version)
+{
+    struct lc_delta_commit_file *commit = find(log, version);
+    char sum[LC_CHECKSUM_TEXT];
+    if (!commit || *commit->stamp)
+        return;
+    lc_checksum_of(log->scratch.p, log->scratch.n, sum);
+    memcpy(commit->stamp, sum, sizeof(commit->stamp) - 1);
+}
+
+const char *lc_delta_log_stamp(const struct lc_delta_log *log, int64_t version)
+{
+    const struct lc_delta_commit_file *commit = lc_delta_log_find(log, version);
+    return commit && *commit->stamp ? commit->stamp : NULL;
+}
+
+lcdc_status lc_delta_log_want_stamp(struct lc_delta_log *log, int64_t version, lcdc_error **err)
+{
+    LC_ERROR lcdc_error *problem = NULL;
+    struct lc_str text;
+    if (!lc_delta_log_find(log, version) || lc_delta_log_stamp(log, version))
+        return LCDC_OK;
+    lcdc_status status = lc_delta_log_commit(log, version, &text, &problem);
+    if (status == LCDC_OK || status == LCDC_NOT_FOUND || status == LCDC_GONE) /* cleaned up since it was listed */
+        return LCDC_OK;
+    return lc_fail_with(lc_steal(problem), err);
+}
+
 lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struct lc_str *out, lcdc_error **err)
 {
     struct lc_delta_cached key = {.version = version};
@@ -445,6 +480,7 @@ lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struc
     struct lc_str rest = {log->scratch.p, log->scratch.n}, line;
     if (!lc_delta_next_line(&rest, &line))
         return lc_fail(err, LC_R_DELTA_LOG_BAD, "version %" PRId64 ": the commit file %s is empty", version, path);
+    put_stamp(log, version);
     if (cache_put(log, version))
         *out = (struct lc_str){log->cached[log->n_cached - 1].text, log->cached[log->n_cached - 1].n};
     else

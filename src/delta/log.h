@@ -23,6 +23,7 @@ struct lc_delta_commit_file {
     int64_t ts_ms;    /* file time made monotonic, INT64_MIN unknown */
     int64_t mtime_ms; /* as the storage has it */
     int64_t size;     /* bytes, -1 unknown */
+    char stamp[17];   /* half the checksum of its text; "": not read yet */
 };
 
 struct lc_delta_log {
@@ -69,6 +70,11 @@ const struct lc_delta_commit_file *lc_delta_log_find(const struct lc_delta_log *
 
 /** The text of a commit; borrowed until the next call. LC_R_DELTA_VERSION_GAP or _GONE when it is missing. */
 lcdc_status lc_delta_log_commit(struct lc_delta_log *log, int64_t version, struct lc_str *out, lcdc_error **err);
+
+/** Makes the stamp of a version known, where its commit's file is still there. */
+lcdc_status lc_delta_log_want_stamp(struct lc_delta_log *log, int64_t version, lcdc_error **err);
+/** 16 hexadecimal digits, or NULL: the text of this commit was not read. */
+const char *lc_delta_log_stamp(const struct lc_delta_log *log, int64_t version);
 
 /**
  * The newest version and what its file looks like, as a text, appended. With the text of an earlier look only that

@@ -181,6 +181,7 @@ lcdc_status lc_delta_range_resolve(struct lc_delta_log *log, const lcdc_request 
         return LCDC_OK;
     }
     LC_TRY(resolve_from(log, request, &out->from, err));
-    out->from += request->bootstrap; /* the state at `from` is the snapshot, the changes come after it */
+    /* the state at `from` is the snapshot, the changes come after it; after the latest there is nothing but that */
+    out->from += request->bootstrap && out->from <= log->latest;
     return LCDC_OK;
 }

@@ -94,15 +94,16 @@ static bool is_known(const struct lc_iceberg_place *known, const struct lc_file_
 }
 
 /*
- * Writers replace the hint after they have written the metadata file, so a later file counts all the same; a hint that
- * points past the newest one says that files are gone.
+ * Writers replace the hint after they have written the metadata file, so a later file counts all the same. A hint that
+ * points past the newest one may be of a commit since the folder was listed: *hint and no file mean that it is to be
+ * listed again. One that was read before the listing says that files are gone.
  */
 static lcdc_status choose(struct lc_storage *storage, const char *folder, const struct lc_listing *listing,
-                          const struct lc_iceberg_place *known, const struct lc_file_info **out, lcdc_error **err)
+                          const struct lc_iceberg_place *known, int64_t *hint, const struct lc_file_info **out,
+                          lcdc_error **err)
 {
     struct newest newest = {0};
-    bool has_hint = false;
-    int64_t hint = -1;
+    bool has_hint = false, was_read = *hint >= 0;
     for (size_t i = 0; i < listing->n; i++) {
         consider(&newest, &listing->items[i]);
         has_hint = has_hint || strcmp(listing->items[i].name, "version-hint.text") == 0;
@@ -110,11 +111,15 @@ static lcdc_status choose(struct lc_storage *storage, const char *folder, const 
     *out = newest.file;
     if (!newest.name)
         return LCDC_OK;
-    if (has_hint && !is_known(known, newest.file))
-        LC_TRY(read_hint(storage, folder, &hint, err));
-    if (hint > newest.version)
+    if (has_hint && !was_read && !is_known(known, newest.file))
+        LC_TRY(read_hint(storage, folder, hint, err));
+    if (*hint > newest.version && !was_read) {
+        *out = NULL;
+        return LCDC_OK;
+    }
+    if (*hint > newest.version)
         return lc_fail(err, LC_R_ICEBERG_METADATA_BAD,
-                       "%s: version-hint.text names version %" PRId64 ", the newest metadata file is %s", folder, hint,
+                       "%s: version-hint.text names version %" PRId64 ", the newest metadata file is %s", folder, *hint,
                        newest.name);
     if (newest.rival)
         return lc_fail(
@@ -141,6 +146,7 @@ lcdc_status lc_iceberg_locate(struct lc_storage *storage, const char *root, cons
     LC_CLEANUP(listing_done) struct lc_listing listing = {0};
     LC_ERROR lcdc_error *problem = NULL;
     const struct lc_file_info *file;
+    int64_t hint = -1;
     if (is_metadata_name(lc_str_of(root))) {
         out->location = lc_strdup(root);
         LC_TRY_ALLOC(out->location);
@@ -156,7 +162,12 @@ lcdc_status lc_iceberg_locate(struct lc_storage *storage, const char *root, cons
             *err = lc_steal(problem);
         return status;
     }
-    LC_TRY(choose(storage, folder, &listing, known, &file, err));
+    LC_TRY(choose(storage, folder, &listing, known, &hint, &file, err));
+    if (!file && hint >= 0) {
+        lc_listing_done(&listing);
+        LC_TRY(lc_storage_list(storage, folder, &listing, err));
+        LC_TRY(choose(storage, folder, &listing, known, &hint, &file, err));
+    }
     if (!file)
         return no_table(root, err);
     out->location = lc_location_join(folder, file->name);

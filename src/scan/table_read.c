@@ -465,12 +465,19 @@ static void table_stats(struct lc_read *read, struct lc_buf *out)
         lc_buf_printf(out, ",\"%s\":%" PRId64, names[i], now.notes[i] - before->notes[i]);
 }
 
+static const char *table_stamp(const struct lc_read *read, int64_t commit)
+{
+    const struct lc_table_read *self = (const struct lc_table_read *)read;
+    return self->ops->stamp ? self->ops->stamp(self, commit) : NULL;
+}
+
 void lc_table_read_init(struct lc_table_read *self)
 {
     static const struct lc_read_ops ops = {.plan_next = table_plan_next,
                                            .changes = table_changes,
                                            .release = table_release,
                                            .snapshot = table_snapshot,
+                                           .stamp = table_stamp,
                                            .stats = table_stats};
     self->read.ops = &ops;
     if (self->meter)

@@ -20,6 +20,8 @@ struct lc_table_read_ops {
      */
     lcdc_status (*state)(struct lc_table_read *self, bool at_end, struct lc_commit *out, lcdc_error **err);
     void (*release)(struct lc_table_read *self);
+    /** Optional: what lc_read_ops.stamp says. */
+    const char *(*stamp)(const struct lc_table_read *self, int64_t commit);
 };
 
 /** The first member of a format's read. The format fills `read.schema` and the rest, then calls lc_table_read_init().

@@ -155,6 +155,7 @@ static enum lc_state_kind kind_of(const struct lc_state *state, const lcdc_error
         {LC_R_ICEBERG_NOT_ANCESTOR, LC_STATE_ROLLED_BACK, true},
         {LC_R_DELTA_VERSION_MISSING, LC_STATE_ROLLED_BACK, true},
         {LC_R_ICEBERG_SNAPSHOT_MISSING, LC_STATE_ROLLED_BACK, true},
+        {LC_R_CURSOR_OTHER_HISTORY, LC_STATE_ROLLED_BACK, true},
         {LC_R_TYPE_MISMATCH, LC_STATE_SCHEMA_CHANGED, true},
     };
     const char *reason = lcdc_error_reason(error);
@@ -340,7 +341,7 @@ static lcdc_status is_copied(struct lc_table_run *run, bool *out, lcdc_error **e
     const char *cursor = status == LCDC_OK ? lcdc_feed_cursor(run->feed) : NULL;
     if (cursor && run->state.cursor && (status = lc_cursor_parse(cursor, &now, err)) == LCDC_OK &&
         (status = lc_cursor_parse(run->state.cursor, &then, err)) == LCDC_OK) {
-        *out = now.after == then.after;
+        *out = now.after == then.after && (!now.stamp.n || !then.stamp.n || lc_str_eq(now.stamp, then.stamp));
         if (!lc_str_eq(now.table_id, then.table_id) || !lc_str_eq(now.format, then.format))
             status = lc_fail(err, LC_R_CURSOR_OTHER_TABLE, "the ledger knows table '%.*s', this is '%.*s'",
                              LC_STR_ARG(then.table_id), LC_STR_ARG(now.table_id));

@@ -14,6 +14,7 @@ struct delivery {
     bool is_open;
     int64_t rows, inserts, deletes, updates; /* of the window */
     int64_t began_ms;
+    bool is_copy; /* of the whole state: what the feed knows beyond it is the next copy's */
 };
 
 /* ---- rows ---- */
@@ -225,6 +226,8 @@ static lcdc_status deliver(struct delivery *self, bool *worked, lcdc_error **err
         case LCDC_STEP_COMMIT:
             *worked = true;
             LC_TRY(end_commit_somehow(self, err));
+            if (self->is_copy)
+                return LCDC_OK;
             break;
         case LCDC_STEP_END:
             return LCDC_OK;
@@ -236,6 +239,7 @@ lcdc_status lc_run_deliver(struct lc_table_run *run, enum lc_read_kind kind, boo
 {
     struct delivery self = {.run = run, .kind = LC_WINDOW_CHANGES};
     LC_TRY(lc_run_bind(run, err));
+    self.is_copy = kind == LC_READ_STATE;
     if (kind == LC_READ_STATE || (kind == LC_READ_FIRST && run->state.restart))
         self.kind = LC_WINDOW_REPLACE;
     else if (kind == LC_READ_FIRST)

@@ -738,6 +738,17 @@ def test_snapshot_then_follow_without_gap_or_overlap(d):
     harness.same_rows(later, [tuple(c) for c in t.changes(5, t.latest)])
 
 
+def test_bootstrap_at_the_tip_and_after_it(d):
+    """A state at a time is that of the first commit from then on; after the newest there is only the newest."""
+    t = table(d + "/t")
+    for i in range(1, 4):
+        append(t, i)
+    time = lambda v: iso(t.versions[v].ts_ms)
+    for start, at in (("latest", 3), (time(3), 3), (time(2), 2), ("2100-01-01T00:00:00Z", 3), ("3", 3), ("2", 2)):
+        got = rows_of(changes(t.root, "--from", start, "--bootstrap").table())
+        harness.same_rows(got, [("insert", None, r, at) for r in t.rows(at)] + [tuple(c) for c in t.changes(at + 1, t.latest)])
+
+
 def test_bootstrap_over_vectors_and_partitions(d):
     for style in ("classic", "multi", "v2-json", "v2-parquet"):
         t = table(f"{d}/{style}", DV, TRACKED, partition_by=["region"])

@@ -457,6 +457,44 @@ def test_rolled_back(d):
         it.end()
 
 
+def test_history_that_was_written_anew(d):
+    """A log that was cut behind the cursor and went on to the same number, and beyond it: the number says nothing."""
+    for more in (0, 2):
+        folder = f"{d}/{more}"
+        os.makedirs(folder)
+        with Lake(folder, lake(folder, ("feed", "plain", "vectors"))) as it:
+            it.s.config["tables"]["feed_full"] = {**it.s.config["tables"]["feed_db"], "mode": "full"}
+            it.s.save()
+            it.level()
+            assert it.run.stop()[1] == 0
+            it.run = it.s.start()
+            for name, t in it.tables.items():
+                t.delete(1)
+            it.level()
+            it.run.until(lambda: 1 not in it.database_rows("feed_full"), "the copy")
+            with it.held():
+                for name in ("feed", "vectors"):
+                    t = it.tables[name].t
+                    for _ in range(2):
+                        os.remove(t.log_path(t.latest))
+                        t.versions.pop()
+                    it.tables[name].append(70)
+                    it.tables[name].append(71, 72, 73)
+                    for k in range(more):
+                        it.tables[name].append(80 + k)
+            it.stopped("feed", "rolled_back")
+            it.stopped("vectors", "rolled_back")
+            cursor = it.state("feed")["cursor"]
+            r = harness.run("changes", folder + "/feed", "--cursor", cursor)
+            assert r.code != 0 and "cursor.other_history" in r.err, r.err
+            it.tables["plain"].append(5)
+            it.level("plain")
+            it.resume("feed", "vectors")
+            it.level()
+            it.run.until(lambda: it.database_rows("feed_full") == it.tables["feed"].rows(), "the copy")
+            it.end()
+
+
 def test_back_and_forth_is_no_roll_back(d):
     """What stands where the cursor is has all that was read, wherever it had been in between."""
     with Lake(d, lake(d, ("ice2",))) as it:

@@ -67,6 +67,11 @@ static void test_damaged(void **state)
         "lakecdc1/delta/1/0123456789abcde/t",
         "lakecdc1/delta/1/0123456789abcdef0/t",
         "lakecdc1/delta/1/0123456789ABCDEF/t",
+        "lakecdc1/delta/1/0123456789abcdef-/t",
+        "lakecdc1/delta/1/0123456789abcdef-0123456789abcde/t",
+        "lakecdc1/delta/1/0123456789abcdef-0123456789abcdeg/t",
+        "lakecdc1/delta/1/0123456789abcdef.0123456789abcdef/t",
+        "lakecdc1/delta/1/-0123456789abcdef/t",
         "lakecdc1/delta/1/0123456789abcdeg/t",
         "lakecdc1/delta//0123456789abcdef/t",
         "lakecdc1/delta/1x/0123456789abcdef/t",
@@ -102,6 +107,38 @@ static void test_another_table(void **state)
     assert_string_equal(lcdc_error_reason(err), "cursor.other_table");
 }
 
+static const char *stamp;
+
+static const char *stamp_of_read(const struct lc_read *read, int64_t commit)
+{
+    (void)read;
+    return commit == 3 ? stamp : NULL;
+}
+
+static void test_another_history(void **state)
+{
+    (void)state;
+    static const struct lc_read_ops ops = {.stamp = stamp_of_read};
+    struct lc_field columns = schema();
+    struct lc_read read = {.ops = &ops, .schema = &columns, .format = "delta", .table_id = "t"};
+    struct lc_cursor cursor;
+    LC_ERROR lcdc_error *err = NULL;
+    stamp = "0123456789abcdef";
+    LC_FREE char *text = lc_cursor_print(&read, 3), *other = lc_cursor_print(&read, 4);
+    assert_non_null(strstr(text, "-0123456789abcdef/t"));
+    assert_int_equal(strlen(text), strlen(other) + 17);
+    assert_int_equal(lc_cursor_parse(text, &cursor, NULL), LCDC_OK);
+    assert_int_equal(cursor.schema, lc_field_fingerprint(&columns));
+    assert_int_equal(lc_cursor_check(&cursor, &read, NULL), LCDC_OK);
+    stamp = NULL; /* the commit was cleaned up: nothing can be said */
+    assert_int_equal(lc_cursor_check(&cursor, &read, NULL), LCDC_OK);
+    stamp = "0123456789abcdee";
+    assert_int_equal(lc_cursor_check(&cursor, &read, &err), LCDC_GONE);
+    assert_string_equal(lcdc_error_reason(err), "cursor.other_history");
+    assert_int_equal(lc_cursor_parse(other, &cursor, NULL), LCDC_OK); /* one without a stamp */
+    assert_int_equal(lc_cursor_check(&cursor, &read, NULL), LCDC_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +146,7 @@ int main(void)
         cmocka_unit_test(test_form),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_another_table),
+        cmocka_unit_test(test_another_history),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
