@@ -23,6 +23,9 @@ struct lc_world {
     bool dry_run;
     struct lc_sync_log *log;
     const _Atomic int *stopping;
+    /** A table's source, and then its sink, gave an answer. May be NULL. @thread a worker */
+    void (*answered)(void *context, const struct lc_table_config *table, bool is_sink);
+    void *context; /* of `answered` */
 };
 
 /** For metrics, and kept apart from the state because they may be asked for while a round goes on. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/cursor.h"
+#include "core/reading.h"
 #include "sync/columns.h"
 #include "sync/run.h"
 
@@ -15,11 +16,18 @@ void lc_run_close_sink(struct lc_table_run *run)
     lc_sink_close(lc_steal(run->sink));
 }
 
+static void note_answer(const struct lc_table_run *run, bool is_sink)
+{
+    if (run->world->answered)
+        run->world->answered(run->world->context, run->config, is_sink);
+}
+
 lcdc_status lc_run_open_sink(struct lc_table_run *run, lcdc_error **err)
 {
     const struct lc_table_config *config = run->config;
     if (run->sink)
         return LCDC_OK;
+    note_answer(run, false); /* which told its columns */
     run->setup = (struct lc_sink_setup){.table = config->name,
                                         .source = config->shown,
                                         .schema = &run->schema,
@@ -30,7 +38,9 @@ lcdc_status lc_run_open_sink(struct lc_table_run *run, lcdc_error **err)
                                         .settings = config->settings,
                                         .replaces = run->state.restart && !run->state.agreed,
                                         .cancelled = run->world->stopping};
-    return config->sink->ops->open(&run->setup, &run->sink, err);
+    LC_TRY(config->sink->ops->open(&run->setup, &run->sink, err));
+    note_answer(run, true);
+    return LCDC_OK;
 }
 
 /* ---- columns ---- */
@@ -58,12 +68,7 @@ static lcdc_status keep_columns(struct lc_table_run *run, const struct lc_field 
 lcdc_status lc_run_bind(struct lc_table_run *run, lcdc_error **err)
 {
     const struct lc_table_config *config = run->config;
-    LC_SCHEMA struct ArrowSchema schema = {0};
-    LC_ARENA struct lc_arena arena = {0};
-    struct lc_field row;
-    LC_TRY(lcdc_feed_schema(run->feed, &schema, err));
-    LC_TRY(lc_field_from_schema(&schema, &arena, &row, err));
-    const struct lc_field *images = &row.children[LCDC_COL_AFTER];
+    const struct lc_field *images = lc_feed_images(run->feed);
     uint64_t fingerprint = lc_field_fingerprint(images);
     if (run->is_bound && run->fingerprint == fingerprint)
         return LCDC_OK;
@@ -88,9 +93,6 @@ static bool is_reason(const lcdc_error *error, enum lc_reason reason)
 static lcdc_status compare_with_ledger(struct lc_table_run *run, lcdc_error **err)
 {
     LC_CLEANUP(lcdc_request_freep) lcdc_request *request = NULL;
-    LC_SCHEMA struct ArrowSchema schema = {0};
-    LC_ARENA struct lc_arena arena = {0};
-    struct lc_field row;
     lcdc_feed *feed = NULL;
     if (!run->state.columns || !run->source)
         return LCDC_OK;
@@ -100,11 +102,9 @@ static lcdc_status compare_with_ledger(struct lc_table_run *run, lcdc_error **er
     LC_TRY(lcdc_request_set(request, "from_exclusive", "true", err));
     if (lcdc_feed_open(run->source, request, &feed, NULL) != LCDC_OK)
         return LCDC_OK; /* then the first error is the one to tell */
-    lcdc_status status = lcdc_feed_schema(feed, &schema, err);
+    lcdc_status status = lc_columns_check(run->state.columns, lc_feed_images(feed), err);
     lcdc_feed_free(feed);
-    LC_TRY(status);
-    LC_TRY(lc_field_from_schema(&schema, &arena, &row, err));
-    return lc_columns_check(run->state.columns, &row.children[LCDC_COL_AFTER], err);
+    return status;
 }
 
 lcdc_status lc_run_explain(struct lc_table_run *run, lcdc_error *take_problem, lcdc_error **err)

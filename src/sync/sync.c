@@ -67,6 +67,12 @@ static lcdc_status make_jobs(lcdc_sync *sync, lcdc_error **err)
     sync->world.config = &sync->config;
     sync->world.log = &sync->log;
     sync->world.stopping = &sync->stopping;
+    sync->world.answered = lc_sync_answered;
+    sync->world.context = sync;
+    sync->sources = lc_calloc(sync->config.n_sources, sizeof(*sync->sources));
+    LC_TRY_ALLOC(sync->sources);
+    sync->sinks = lc_calloc(sync->config.n_sinks, sizeof(*sync->sinks));
+    LC_TRY_ALLOC(sync->sinks);
     sync->jobs = lc_calloc(sync->config.n_tables, sizeof(*sync->jobs));
     LC_TRY_ALLOC(sync->jobs);
     for (; sync->n_jobs < sync->config.n_tables; sync->n_jobs++)
@@ -115,6 +121,8 @@ void lcdc_sync_free(lcdc_sync *sync)
         lcdc_error_free(sync->jobs[i].problem);
     }
     lc_free(sync->jobs);
+    lc_free(sync->sources);
+    lc_free(sync->sinks);
     lcdc_ledger_free(sync->world.ledger);
     for (int i = 0; i < 2; i++)
         if (sync->wake[i] >= 0)

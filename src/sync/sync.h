@@ -19,6 +19,12 @@ struct lc_job {
     lcdc_error *problem;   /* of the last round */
 };
 
+/** A source or a sink of the config, which many tables may share. */
+struct lc_place {
+    enum { LC_PLACE_UNKNOWN, LC_PLACE_ANSWERS, LC_PLACE_SILENT } is; /* what its last table found */
+    size_t n_busy;                                                   /* tables of it that are being worked on */
+};
+
 struct lcdc_sync {
     struct lc_config config;
     struct lc_world world;
@@ -31,8 +37,12 @@ struct lcdc_sync {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     size_t n_done;
+    struct lc_place *sources, *sinks; /* as in the config */
     struct lc_metrics metrics;
 };
+
+/** The `answered` of the world, with the sync as its context. */
+void lc_sync_answered(void *sync, const struct lc_table_config *table, bool is_sink);
 
 /** Makes rounds until the sync is stopped, or each table's one is made. @thread a worker */
 void lc_sync_work(lcdc_sync *sync);

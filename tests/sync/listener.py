@@ -320,6 +320,18 @@ def test_schema_that_loses_a_column_stops_the_table(d):
     assert s.lines("t")[-1]["after"] == {"id": 4, "name": "n4"}
 
 
+def test_a_column_that_another_one_has_the_name_of(d):
+    """Dropped and made anew: the name and the type are as before, and no value is."""
+    t = people(d + "/t")
+    s = Sync(d, {"t": {}})
+    assert s.once().code == 0
+    t.drop_column("qty")
+    t.add_column("qty", "int")
+    t.append([(4, "n4", 40)])
+    t.save()
+    stopped(s, "t", "schema_changed", "'qty' was dropped, and another one has its name")
+
+
 def test_renamed_column_that_the_filter_names(d):
     t = people(d + "/t")
     s = Sync(d, {"t": {"where": "qty > 10"}})
@@ -518,7 +530,7 @@ def test_tables_that_fail_slowly_leave_a_worker_to_the_others(d):
     bad = [f"bad{i}" for i in range(8)]
     with socket.create_server(("127.0.0.1", 0), backlog=1000) as server:
         s = Sync(d, {"t": {}, **{name: {"table": "t", "sink": "dead", "sink_options": {}} for name in bad}}, workers=2, retry={"first": "10ms", "most": "20ms"})
-        s.config["sinks"]["dead"] = {"type": "postgresql", "dsn": f"host=127.0.0.1 port={server.getsockname()[1]} user=x dbname=x sslmode=disable", "connect_timeout": "3"}
+        s.config["sinks"]["dead"] = {"type": "postgresql", "dsn": f"host=127.0.0.1 port={server.getsockname()[1]} user=x dbname=x sslmode=disable", "connect_timeout": "1"}
         s.save()
         with s.start() as run:
             run.until(lambda: 1 in s.replayed("t") and all(run.events("failed", name) for name in bad), "a failure of each", 60)
@@ -526,7 +538,25 @@ def test_tables_that_fail_slowly_leave_a_worker_to_the_others(d):
                 append(t, i)
                 began = time.monotonic()
                 run.until(lambda: i in s.replayed("t"), "the table that is well")
-                assert time.monotonic() - began < 6, f"held up for {time.monotonic() - began:.1f} s"
+                assert time.monotonic() - began < 4, f"held up for {time.monotonic() - began:.1f} s"
+            assert run.stop()[1] == 0
+
+
+def test_many_tables_of_a_silent_target_hold_up_none_of_another(d):
+    """Also in the first round, when none has failed yet, and whichever comes first in the config."""
+    t = table(d + "/t")
+    append(t, 1)
+    bad, good = [f"bad{i:02}" for i in range(30)], [f"good{i}" for i in range(6)]
+    with socket.create_server(("127.0.0.1", 0), backlog=1000) as server:
+        s = Sync(d, {**{name: {"table": "t", "sink": "dead", "sink_options": {}} for name in bad}, **{name: {"table": "t"} for name in good}}, workers=3)
+        s.config["sinks"]["dead"] = {"type": "postgresql", "dsn": f"host=127.0.0.1 port={server.getsockname()[1]} user=x dbname=x sslmode=disable", "connect_timeout": "20"}
+        s.save()
+        began = time.monotonic()
+        with s.start() as run:
+            run.until(lambda: all(1 in s.replayed(name) for name in good), "the tables that are well", 60)
+            append(t, 2)
+            run.until(lambda: all(2 in s.replayed(name) for name in good), "the tables that are well, again", 60)
+            assert time.monotonic() - began < 15 and not run.events("failed"), f"{time.monotonic() - began:.1f} s, {run.events('failed')}"
             assert run.stop()[1] == 0
 
 
