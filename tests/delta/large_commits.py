@@ -81,6 +81,30 @@ def test_content(root):
     every_way(root, {}, "cow", loose=True)
 
 
+CHANGES_BY_CONTENT = {
+    "cheap columns": lambda r, p: dict(r, qty=r["qty"] + 1000) if p < 0.02 else KEEP,
+    "texts alone": lambda r, p: dict(r, name=f"changed {r['id']}") if p < 0.02 else KEEP,
+    "deletes": lambda r, p: None if p < 0.02 else KEEP,
+    "some of each": lambda r, p: None if p < 0.01 else dict(r, name="x") if p < 0.02 else dict(r, amount=-1.0) if p < 0.03 else KEEP,
+}
+
+
+def test_content_in_every_column(root):
+    """Whatever the changes are in, with and without equal rows, and whether there is memory to compare rows whole."""
+    for copies in (1, 3):
+        for name, change in CHANGES_BY_CONTENT.items():
+            t = Table(f"{root}/{name} {copies}", SCHEMA, rng=random.Random(7))
+            t.unique_ids = copies == 1
+            with t.commit() as c:
+                c.append([row(i) for i in range(ROWS) for _ in range(copies)], files=FILES)
+            fate = random.Random(5)
+            with t.commit() as c:
+                c.modify(lambda r: change(r, fate.random()), inserts=[row(100_000 + i) for i in range(50)], how="cow")
+            for words in ((), ("--memory-limit", "2MiB"), ("--memory-limit", "1MiB"), ("--memory-limit", "2MiB", "--threads", 1)):
+                got = harness.rows_of(harness.changes(t.root, "--from", t.latest, *words).table())
+                harness.same_rows(got, t.changes(t.latest, t.latest), loose=True)
+
+
 def test_change_files(root):
     every_way(root, {"delta.enableChangeDataFeed": "true"}, "cow")
 
