@@ -5,6 +5,8 @@
  */
 #include "base/row_hash.h"
 
+#include "base/arrow_parts.h"
+
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -69,11 +71,29 @@ static uint64_t double_bits(double value)
 static lcdc_status hash_column(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n,
                                struct lc_hash *h, lcdc_error **err);
 
+/* Asked for each value: what is the same for all of them is looked up once. */
+struct nulls {
+    const uint8_t *validity; /* NULL: none */
+    int64_t first;
+};
+
+static struct nulls nulls_of(const struct ArrowArray *array, int64_t first)
+{
+    bool has_nulls = array->null_count != 0 && array->n_buffers > 0;
+    return (struct nulls){has_nulls ? array->buffers[0] : NULL, array->offset + first};
+}
+
+static inline bool is_null(struct nulls nulls, int64_t i)
+{
+    return nulls.validity && !lc_bit(nulls.validity, nulls.first + i);
+}
+
 #define EACH_VALUE(ctype, expression)                                                                                  \
     do {                                                                                                               \
         const ctype *values = (const ctype *)array->buffers[1] + array->offset + first;                                \
+        const struct nulls nulls = nulls_of(array, first);                                                             \
         for (int64_t i = 0; i < n; i++) {                                                                              \
-            if (lc_array_is_null(array, first + i)) {                                                                  \
+            if (is_null(nulls, i)) {                                                                                   \
                 mix_null(&h[i]);                                                                                       \
                 continue;                                                                                              \
             }                                                                                                          \
@@ -83,10 +103,27 @@ static lcdc_status hash_column(const struct lc_field *field, const struct ArrowA
         }                                                                                                              \
     } while (0)
 
-static void hash_bytes(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n,
+static void hash_texts(const struct ArrowArray *array, int64_t first, int64_t n, struct lc_hash *h)
+{
+    const uint64_t seed = process_seed().a; /* bytes that collide under a known seed can be found */
+    const struct nulls nulls = nulls_of(array, first);
+    const char *bytes = array->buffers[2] ? array->buffers[2] : "";
+    for (int64_t i = 0; i < n; i++) {
+        if (is_null(nulls, i)) {
+            mix_null(&h[i]);
+            continue;
+        }
+        int64_t at = array->offset + first + i;
+        int32_t begin = lc_load_i32(array->buffers[1], at), end = lc_load_i32(array->buffers[1], at + 1);
+        XXH128_hash_t v = XXH3_128bits_withSeed(bytes + begin, (size_t)(end - begin), seed);
+        mix(&h[i], v.low64, v.high64);
+    }
+}
+
+static void hash_fixed(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n,
                        struct lc_hash *h)
 {
-    uint64_t seed = process_seed().a; /* bytes that collide under a known seed can be found */
+    const uint64_t seed = process_seed().a;
     for (int64_t i = 0; i < n; i++) {
         if (lc_array_is_null(array, first + i)) {
             mix_null(&h[i]);
@@ -196,9 +233,11 @@ static lcdc_status hash_column(const struct lc_field *field, const struct ArrowA
         return LCDC_OK;
     case LC_TYPE_STRING:
     case LC_TYPE_BINARY:
+        hash_texts(array, first, n, h);
+        return LCDC_OK;
     case LC_TYPE_FIXED:
     case LC_TYPE_UUID:
-        hash_bytes(field, array, first, n, h);
+        hash_fixed(field, array, first, n, h);
         return LCDC_OK;
     case LC_TYPE_STRUCT:
         /* a null struct and a struct of nulls differ by the flag; children of a null struct are hashed as they stand,
