@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spark/operation.h"
 #include "spark/result.h"
 #include "spark/sql.h"
 
@@ -275,10 +276,24 @@ static lcdc_status bound_id(struct lc_spark_server *server, const struct lc_boun
     return bound->kind == LC_BOUND_NAME ? find_ref(server, bound->text, false, out, err) : LCDC_OK;
 }
 
+/*
+ * A catalog keeps a table in a session for as long as it is asked for, so that one which asks again and again would
+ * never see what others have committed.
+ */
+static lcdc_status refresh(struct lc_spark_server *server, lcdc_error **err)
+{
+    LC_BUF struct lc_buf sql;
+    lc_buf_init(&sql, MAX_SQL);
+    lc_buf_printf(&sql, "REFRESH TABLE %s", server->table);
+    LC_TRY_BUF(&sql);
+    return lc_spark_command(server->session, sql.p, err);
+}
+
 static lcdc_status read_line(struct lc_spark_server *server, const lcdc_request *request,
                              struct lc_spark_history *history, lcdc_error **err)
 {
     struct head head = {0};
+    LC_TRY(refresh(server, err));
     LC_TRY(run(server, "SELECT snapshot_id, parent_id, committed_at, operation, summary FROM ", ".`snapshots`",
                see_snapshot, history, err));
     if (request->to.kind == LC_BOUND_ID || request->to.kind == LC_BOUND_NAME) {
@@ -355,9 +370,11 @@ static lcdc_status resolve_from(struct lc_spark_server *server, struct lc_spark_
         return history->is_cut && !request->bootstrap ? gone(history, "the start", err) : LCDC_OK;
     case LC_BOUND_LATEST:
         history->from = history->n - (history->n && !exclusive);
+        history->from += request->bootstrap && history->from < history->n;
         return LCDC_OK;
     case LC_BOUND_TIMESTAMP:
         history->from = count_before(history, from->ts_us, exclusive);
+        history->from += request->bootstrap && history->from < history->n;
         return history->is_cut && count_before(history, from->ts_us, true) == 0 ? gone(history, from->text, err)
                                                                                 : LCDC_OK;
     case LC_BOUND_ID:
