@@ -107,6 +107,15 @@ class Broker:
         finally:
             consumer.close()
 
+    def end(self, topic):
+        """How many messages the topic has had."""
+        from confluent_kafka import Consumer, TopicPartition
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": str(uuid.uuid4())})
+        try:
+            return sum(consumer.get_watermark_offsets(TopicPartition(topic, p), 30)[1] for p in consumer.list_topics(topic, 30).topics[topic].partitions)
+        finally:
+            consumer.close()
+
     def pause(self, on):
         self.process.send_signal(signal.SIGSTOP if on else signal.SIGCONT)
 

@@ -259,6 +259,56 @@ def test_sync_killed_again_and_again(folder):
     print(f"     {len(messages)} messages, {len(seen)} events, {feed} change rows")
 
 
+def test_killed_while_the_first_state_is_sent(folder):
+    """What was sent of a first state stays in the topic, so another run sends the same one, whatever the table is by then."""
+    n = 40_000
+    broker.topic("state", 2)
+    t = table(os.path.join(folder, "state"))
+    append(t, *range(1, n + 1), files=4)
+    first = t.latest
+    config = {"version": 1, "interval": "50ms", "retry": {"first": "50ms", "most": "200ms"}, "sources": {"lake": {"path": "."}},
+              "sinks": {"bus": {"type": "kafka", "brokers": broker.address, "properties": "linger.ms=0\nqueue.buffering.max.messages=500"}},
+              "tables": {"state": {"source": "lake", "table": "state", "sink": "bus", "identity": ["id"], "batch_rows": "100"}}}
+    path = os.path.join(folder, "sync.yaml")
+    with open(path, "w") as f:
+        json.dump(config, f)
+    ledger = lambda: harness.run("ledger", "show", "state", "--json", "--ledger", path)
+    kills, deleted = 0, list(range(10, n, 977))
+    for step in (1500, 12_000, 25_000):  # of the messages there are by then
+        sent = broker.end("state")
+        p = subprocess.Popen([harness.CLI, "sync", path], stderr=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 60
+            while broker.end("state") - sent < step:
+                assert p.poll() is None and time.monotonic() < end, "the first state is not sent"
+        finally:
+            p.kill()
+            p.wait()
+        state = json.loads(ledger().out)
+        if state["cursor"]:
+            break
+        kills += 1
+        delete(t, *deleted[kills - 1::3])
+        update(t, kills, qty=-kills)
+        append(t, n + kills)
+    assert kills, "no kill came within the first state"
+    r = harness.run("sync", path, "--once")
+    assert r.code == 0, r.err
+    seen, last, states = {}, {}, set()
+    for m in broker.messages("state"):
+        v, event = json.loads(m.value()), dict(m.headers())["lakecdc.event_id"]
+        what = (v["op"], json.dumps(v["before"]), json.dumps(v["after"]), v["source"]["commit"])
+        assert seen.setdefault(event, what) == what, "an id of two events"
+        last[m.key()] = v["after"]
+        states |= {v["source"]["commit"]} if v["op"] == "r" else set()
+    assert len(set(seen.values())) == len(seen), "an event with two ids"
+    assert states == {first}, f"states of commits {states}, it began with {first}"
+    assert sum(op == "r" for op, *_ in seen.values()) == n
+    rows = t.rows()
+    assert {v["id"]: v for v in last.values() if v} == {r["id"]: r for r in rows}
+    print(f"     {kills} kills, {sum(1 for _ in seen)} events")
+
+
 def main():
     global broker
     kafka_broker.prepare()
