@@ -85,6 +85,9 @@ typedef struct lcdc_ledger lcdc_ledger;
  */
 LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_ledger_open(const char *path, bool writes, lcdc_ledger **out,
                                                        lcdc_error **err);
+/** The ledger that a config names. Of the config's variables only those of the ledger's path have to be set. */
+LCDC_MUST_USE LCDC_EXPORT lcdc_status lcdc_ledger_open_config(const char *config, bool writes, lcdc_ledger **out,
+                                                              lcdc_error **err);
 LCDC_EXPORT void lcdc_ledger_free(lcdc_ledger *ledger);
 
 /** What a ledger remembers of one table. Texts are borrowed for the call; NULL and INT64_MIN: there is none. */

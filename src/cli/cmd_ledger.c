@@ -180,30 +180,19 @@ static bool has_suffix(const char *path, const char *suffix)
     return n >= m && strcmp(path + n - m, suffix) == 0;
 }
 
-static int act(size_t i, const char *path, const struct lc_cli_options *options)
-{
-    lcdc_error *error = NULL;
-    lcdc_ledger *ledger = NULL;
-    if (lcdc_ledger_open(path, actions[i].writes, &ledger, &error) != LCDC_OK)
-        return lc_cli_error(error);
-    int status = actions[i].run(ledger, options);
-    lcdc_ledger_free(ledger);
-    return status;
-}
-
 /* FILE is a ledger, or a config that names one. */
 static int act_on(size_t i, const struct lc_cli_options *options)
 {
     const char *file = options->ledger;
     bool is_config = !is_sqlite(file) && (has_suffix(file, ".yaml") || has_suffix(file, ".yml"));
-    if (!is_config)
-        return act(i, file, options);
     lcdc_error *error = NULL;
-    lcdc_sync *sync = NULL;
-    if (lcdc_sync_open(file, NULL, &sync, &error) != LCDC_OK)
+    lcdc_ledger *ledger = NULL;
+    lcdc_status opened = is_config ? lcdc_ledger_open_config(file, actions[i].writes, &ledger, &error)
+                                   : lcdc_ledger_open(file, actions[i].writes, &ledger, &error);
+    if (opened != LCDC_OK)
         return lc_cli_error(error);
-    int status = act(i, lcdc_sync_ledger(sync), options);
-    lcdc_sync_free(sync);
+    int status = actions[i].run(ledger, options);
+    lcdc_ledger_free(ledger);
     return status;
 }
 

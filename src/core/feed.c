@@ -248,6 +248,32 @@ lcdc_status lcdc_feed_schema(const lcdc_feed *feed, struct ArrowSchema *out, lcd
     return lc_change_schema(&feed->reading->images, out, err);
 }
 
+const struct lc_field *lc_feed_images(const lcdc_feed *feed)
+{
+    return &feed->reading->images;
+}
+
+lcdc_status lc_feed_used(const lcdc_feed *feed, struct lc_arena *arena, struct lc_field *out, lcdc_error **err)
+{
+    const struct lc_reading *reading = feed->reading;
+    const struct lc_field *images = &reading->images, *columns = &reading->columns;
+    struct lc_field *children = lc_arena_array(arena, images->n_children + columns->n_children, sizeof(*children));
+    bool *filtered = lc_arena_array(arena, columns->n_children, sizeof(bool));
+    LC_TRY_ALLOC(children && filtered);
+    if (reading->residual)
+        lc_filter_columns(reading->residual, filtered);
+    if (reading->shape.filter)
+        lc_filter_columns(reading->shape.filter, filtered);
+    *out = *images;
+    out->children = children;
+    for (size_t i = 0; i < images->n_children; i++)
+        children[i] = images->children[i];
+    for (size_t i = 0; i < columns->n_children; i++)
+        if (filtered[i] && !lc_field_child(images, lc_str_of(columns->children[i].name)))
+            children[out->n_children++] = columns->children[i];
+    return LCDC_OK;
+}
+
 void lcdc_feed_commit(const lcdc_feed *feed, int64_t *snapshot, int64_t *ts_us)
 {
     *snapshot = feed->snapshot;

@@ -32,6 +32,11 @@ lcdc_status lc_reading_open(lcdc_source *source, const lcdc_request *request, bo
 void lc_reading_free(struct lc_reading *reading);
 LC_DEFINE_CLEANUP(struct lc_reading *, lc_reading_free)
 
+/** The columns of a feed's images with all that the table says of them: ids, defaults. Borrowed from the feed. */
+const struct lc_field *lc_feed_images(const lcdc_feed *feed);
+/** Those, and after them the columns that the filter alone reads. A struct in `arena`, its texts as above. */
+lcdc_status lc_feed_used(const lcdc_feed *feed, struct lc_arena *arena, struct lc_field *out, lcdc_error **err);
+
 /** The whole pipeline: backend, bootstrap, stages. */
 lcdc_status lc_reading_start(struct lc_reading *reading, struct lc_change_stream **out, lcdc_error **err);
 

@@ -242,4 +242,29 @@ const char *lc_db_copy_value(struct lc_buf *out, struct lc_buf *scratch, const s
 /** The same of a commit time, microseconds since 1970. */
 const char *lc_db_copy_instant(struct lc_buf *out, int64_t us);
 
+/* ---- a column that comes with a value ---- */
+
+/** An array of one row; it points into itself. */
+struct lc_db_one {
+    struct ArrowArray array; /* not to be released */
+    const void *buffers[3];
+    int32_t offsets[2];
+    union {
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        float f32;
+        double f64;
+        lc_i128 dec;
+    } cell;
+};
+
+/** What rows that are there have in a column that is added now; false: null. The field's texts are borrowed. */
+bool lc_db_default_row(const struct lc_db_target *target, const struct lc_db_column *column,
+                       const struct lc_db_state *state, struct lc_db_one *out);
+/** UPDATE of every row; `value` is an expression of the dialect. */
+void lc_db_fill_column(struct lc_buf *sql, const struct lc_db_target *target, const struct lc_db_column *column,
+                       struct lc_str value);
+
 #endif

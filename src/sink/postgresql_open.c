@@ -98,6 +98,30 @@ static lcdc_status read_state(struct postgresql_sink *sink, struct lc_db_state *
     return lc_postgresql_take_state(result, out, err);
 }
 
+/* COPY's escapes are those of E'...', but for the quote. */
+static lcdc_status fill_column(struct postgresql_sink *sink, const struct lc_db_column *column,
+                               const struct lc_db_state *state, lcdc_error **err)
+{
+    struct lc_db_one one;
+    struct lc_buf sql LC_BUF, scratch LC_BUF, plain LC_BUF, quoted LC_BUF;
+    lc_buf_init(&sql, LC_BUF_MAX);
+    lc_buf_init(&scratch, LC_BUF_MAX);
+    lc_buf_init(&plain, LC_BUF_MAX);
+    lc_buf_init(&quoted, LC_BUF_MAX);
+    if (!lc_db_default_row(&sink->target, column, state, &one))
+        return LCDC_OK;
+    const char *why = lc_db_copy_value(&plain, &scratch, column->field, &one.array, 0);
+    if (why)
+        return lc_fail(err, LC_R_SINK_VALUE, "the value that column \"%.*s\" has in older rows of target %s: %s",
+                       LC_STR_ARG(lc_str_of(column->name)), sink->target.shown, why);
+    LC_TRY_BUF(&plain);
+    lc_buf_char(&quoted, 'E');
+    lc_db_text(&quoted, (struct lc_str){plain.p ? plain.p : "", plain.n});
+    LC_TRY_BUF(&quoted);
+    lc_db_fill_column(&sql, &sink->target, column, (struct lc_str){quoted.p, quoted.n});
+    return lc_pg_run(&sink->pg, &sql, NULL, err);
+}
+
 static lcdc_status fit_target(struct postgresql_sink *sink, const struct lc_db_state *state, lcdc_error **err)
 {
     const struct lc_db_target *target = &sink->target;
@@ -131,6 +155,8 @@ static lcdc_status fit_target(struct postgresql_sink *sink, const struct lc_db_s
         else
             lc_db_widen_column(&sql, target, &target->columns[i]);
         LC_TRY(lc_pg_run(&sink->pg, &sql, NULL, err));
+        if (changes[i] == LC_DB_MISSING)
+            LC_TRY(fill_column(sink, &target->columns[i], state, err));
     }
     return LCDC_OK;
 }

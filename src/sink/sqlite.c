@@ -174,8 +174,8 @@ static int bind_scalar(struct sqlite_sink *sink, sqlite3_stmt *statement, int pl
     }
 }
 
-static lcdc_status bind(struct sqlite_sink *sink, sqlite3_stmt *statement, int place, const struct lc_field *field,
-                        const struct ArrowArray *array, int64_t at, lcdc_error **err)
+lcdc_status lc_sqlite_bind(struct sqlite_sink *sink, sqlite3_stmt *statement, int place, const struct lc_field *field,
+                           const struct ArrowArray *array, int64_t at, lcdc_error **err)
 {
     int code;
     lc_buf_clear(&sink->scratch);
@@ -244,7 +244,8 @@ static lcdc_status put(void *context, const struct lc_db_row *row, lcdc_error **
     for (size_t i = target->n_own; i < target->n_columns; i++, place++) {
         const struct lc_db_column *column = &target->columns[i];
         if (!sink->is_staged || column->is_key || lc_db_is_after(row))
-            LC_TRY(bind(sink, statement, place, column->field, row->image->children[i - target->n_own], row->at, err));
+            LC_TRY(lc_sqlite_bind(sink, statement, place, column->field, row->image->children[i - target->n_own],
+                                  row->at, err));
     }
     int code = sqlite3_step(statement);
     if (code == SQLITE_DONE)

@@ -96,6 +96,22 @@ static lcdc_status create_target(struct sqlite_sink *sink, const struct lc_db_st
     return lc_sqlite_run(sink, &sql, err);
 }
 
+static lcdc_status fill_column(struct sqlite_sink *sink, const struct lc_db_column *column,
+                               const struct lc_db_state *state, lcdc_error **err)
+{
+    sqlite3_stmt *statement LC_SQLITE_STATEMENT = NULL;
+    struct lc_db_one one;
+    struct lc_buf sql LC_BUF;
+    bool is_row;
+    lc_buf_init(&sql, LC_BUF_MAX);
+    if (!lc_db_default_row(&sink->target, column, state, &one))
+        return LCDC_OK;
+    lc_db_fill_column(&sql, &sink->target, column, LC_STR("?"));
+    LC_TRY(lc_sqlite_prepare(sink, &sql, &statement, err));
+    LC_TRY(lc_sqlite_bind(sink, statement, 1, column->field, &one.array, 0, err));
+    return lc_sqlite_step(sink, statement, &is_row, err);
+}
+
 static lcdc_status fit_target(struct sqlite_sink *sink, const struct found_columns *found,
                               const struct lc_db_state *state, lcdc_error **err)
 {
@@ -110,6 +126,7 @@ static lcdc_status fit_target(struct sqlite_sink *sink, const struct found_colum
             continue;
         lc_db_add_column(&sql, target, &target->columns[i]);
         LC_TRY(lc_sqlite_run(sink, &sql, err));
+        LC_TRY(fill_column(sink, &target->columns[i], state, err));
     }
     return LCDC_OK;
 }

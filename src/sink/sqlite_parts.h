@@ -43,6 +43,10 @@ lcdc_status lc_sqlite_run(struct sqlite_sink *sink, struct lc_buf *sql, lcdc_err
 lcdc_status lc_sqlite_run_text(struct sqlite_sink *sink, const char *text, lcdc_error **err);
 lcdc_status lc_sqlite_has_row(struct sqlite_sink *sink, const struct lc_buf *sql, bool *out, lcdc_error **err);
 
+/** One value of a column as a parameter of a statement, from 1. */
+lcdc_status lc_sqlite_bind(struct sqlite_sink *sink, sqlite3_stmt *statement, int place, const struct lc_field *field,
+                           const struct ArrowArray *array, int64_t at, lcdc_error **err);
+
 lcdc_status lc_sqlite_read_state(struct sqlite_sink *sink, struct lc_db_state *out, lcdc_error **err);
 /** Opens the file, makes the target fit, and prepares what windows need. The sink may be half open on failure. */
 lcdc_status lc_sqlite_attach(struct sqlite_sink *sink, lcdc_error **err);

@@ -232,6 +232,21 @@ lcdc_status lc_column_cast(const struct ArrowArray *column, const char *name, st
     return finish(&builder, out, err);
 }
 
+lcdc_status lc_column_cast_value(const struct lc_value *value, struct lc_type to, struct lc_arena *arena,
+                                 const struct lc_value **out, lcdc_error **err)
+{
+    LC_BUF struct lc_buf scratch = {.max = 1 << 16};
+    struct lc_value made;
+    bool fits = false;
+    *out = NULL;
+    LC_TRY(cast_value(value, to, arena, &scratch, &made, &fits, err));
+    if (!fits)
+        return LCDC_OK;
+    *out = lc_value_dup(arena, &made);
+    LC_TRY_ALLOC(*out);
+    return LCDC_OK;
+}
+
 /* ---- images ---- */
 
 lcdc_status lc_column_assemble(const struct lc_field *images, const struct ArrowArray *image,

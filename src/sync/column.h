@@ -21,6 +21,10 @@ bool lc_column_can_cast(struct lc_type from, struct lc_type to);
 lcdc_status lc_column_cast(const struct ArrowArray *column, const char *name, struct lc_type from, struct lc_type to,
                            struct ArrowArray *out, lcdc_error **err);
 
+/** One value, kept in `arena`; NULL when it does not fit. */
+lcdc_status lc_column_cast_value(const struct lc_value *value, struct lc_type to, struct lc_arena *arena,
+                                 const struct lc_value **out, lcdc_error **err);
+
 /** A struct array of `columns` (moved out of their places), null where `image` is. */
 lcdc_status lc_column_assemble(const struct lc_field *images, const struct ArrowArray *image,
                                struct ArrowArray *take_columns, struct ArrowArray *out, lcdc_error **err);

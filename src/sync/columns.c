@@ -14,7 +14,7 @@ static void print_type(const struct lc_field *field, struct lc_buf *out)
     switch (field->type.kind) {
     case LC_TYPE_STRUCT:
         lc_buf_text(out, "[\"struct\",");
-        lc_columns_print(field, out);
+        lc_columns_print(field, field->n_children, out);
         lc_buf_char(out, ']');
         return;
     case LC_TYPE_LIST:
@@ -32,7 +32,8 @@ static void print_type(const struct lc_field *field, struct lc_buf *out)
     }
 }
 
-void lc_columns_print(const struct lc_field *columns, struct lc_buf *out)
+/* [name, type], [name, type, id], [name, type, id or null, "filter"] */
+void lc_columns_print(const struct lc_field *columns, size_t n_shown, struct lc_buf *out)
 {
     lc_buf_char(out, '[');
     for (size_t i = 0; i < columns->n_children; i++) {
@@ -40,6 +41,12 @@ void lc_columns_print(const struct lc_field *columns, struct lc_buf *out)
         lc_buf_json_string(out, lc_str_of(columns->children[i].name));
         lc_buf_char(out, ',');
         print_type(&columns->children[i], out);
+        if (columns->children[i].id != LC_NO_ID)
+            lc_buf_printf(out, ",%d", (int)columns->children[i].id);
+        else if (i >= n_shown)
+            lc_buf_text(out, ",null");
+        if (i >= n_shown)
+            lc_buf_text(out, ",\"filter\"");
         lc_buf_char(out, ']');
     }
     lc_buf_char(out, ']');
@@ -73,7 +80,7 @@ static bool widens(struct lc_type from, struct lc_type to)
            (from.kind == LC_TYPE_DATE && to.kind == LC_TYPE_TIMESTAMP);
 }
 
-static bool columns_fit(const struct json_t *json, const struct lc_field *columns, struct lc_buf *why);
+static bool columns_fit(const struct json_t *json, const struct lc_field *columns, bool filtered, struct lc_buf *why);
 
 static bool nested_fits(const struct json_t *json, const struct lc_field *field, struct lc_buf *why);
 
@@ -105,7 +112,7 @@ static bool nested_fits(const struct json_t *json, const struct lc_field *field,
         if (lc_str_is(word, nested[i].word) && field->type.kind != nested[i].kind)
             return false;
     if (field->type.kind == LC_TYPE_STRUCT)
-        return columns_fit(lc_json_at(json, 1), field, why);
+        return columns_fit(lc_json_at(json, 1), field, true, why);
     for (size_t i = 0; i < field->n_children; i++) {
         const struct json_t *child = lc_json_at(json, i + 1);
         if (!child || !type_fits(child, &field->children[i], why))
@@ -114,17 +121,25 @@ static bool nested_fits(const struct json_t *json, const struct lc_field *field,
     return true;
 }
 
-static bool columns_fit(const struct json_t *json, const struct lc_field *columns, struct lc_buf *why)
+static bool columns_fit(const struct json_t *json, const struct lc_field *columns, bool filtered, struct lc_buf *why)
 {
     for (size_t i = 0; i < lc_json_count(json); i++) {
         const struct json_t *pair = lc_json_at(json, i);
         struct lc_str name = {"", 0};
+        int64_t id;
+        if (!filtered && lc_json_at(pair, 3))
+            continue;
         if (!lc_json_str(lc_json_at(pair, 0), &name))
             return false;
         const struct lc_field *field = lc_field_child(columns, name);
         if (!field) {
             if (!why->n)
                 lc_buf_printf(why, "column '%.*s' is gone or has another name", LC_STR_ARG(name));
+            return false;
+        }
+        if (lc_json_i64(lc_json_at(pair, 2), &id) && field->id != LC_NO_ID && id != field->id) {
+            if (!why->n)
+                lc_buf_printf(why, "column '%.*s' was dropped, and another one has its name", LC_STR_ARG(name));
             return false;
         }
         if (type_fits(lc_json_at(pair, 1), field, why))
@@ -140,12 +155,12 @@ static bool columns_fit(const struct json_t *json, const struct lc_field *column
     return true;
 }
 
-lcdc_status lc_columns_check(const char *text, const struct lc_field *columns, lcdc_error **err)
+lcdc_status lc_columns_check(const char *text, const struct lc_field *columns, bool filtered, lcdc_error **err)
 {
     LC_JSON struct json_t *json = NULL;
     LC_BUF struct lc_buf why = {.max = 1 << 16};
     LC_TRY(lc_json_parse(lc_str_of(text), &json, err));
-    if (columns_fit(json, columns, &why))
+    if (columns_fit(json, columns, filtered, &why))
         return LCDC_OK;
     return lc_fail(err, LC_R_SYNC_SCHEMA, "the table's columns changed in a way that the target cannot follow: %.500s",
                    why.p ? why.p : "the ledger does not know them");

@@ -11,10 +11,13 @@
 #include "base/error.h"
 #include "base/field.h"
 
-/** JSON of the columns of a struct, appended. */
-void lc_columns_print(const struct lc_field *columns, struct lc_buf *out);
+/** JSON of the columns of a struct, appended. Those from number `n_shown` on are not shown, the filter reads them. */
+void lc_columns_print(const struct lc_field *columns, size_t n_shown, struct lc_buf *out);
 
-/** LC_R_SYNC_SCHEMA when `columns` cannot take the rows of the ones in `json`, with the first reason. */
-lcdc_status lc_columns_check(const char *json, const struct lc_field *columns, lcdc_error **err);
+/**
+ * LC_R_SYNC_SCHEMA when `columns` cannot take the rows of the ones in `json`, with the first reason. `filtered`: the
+ * columns that only the filter reads count too.
+ */
+lcdc_status lc_columns_check(const char *json, const struct lc_field *columns, bool filtered, lcdc_error **err);
 
 #endif

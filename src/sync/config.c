@@ -369,7 +369,7 @@ static lcdc_status read_top(struct lc_config_reader *reader, const struct lc_yam
     return read_parts(reader, &top, err);
 }
 
-static lcdc_status set_paths(struct lc_config *config, const char *path, lcdc_error **err)
+lcdc_status lc_config_set_paths(struct lc_config *config, const char *path, lcdc_error **err)
 {
     const char *slash = strrchr(path, '/');
     config->path = lc_arena_strdup(&config->arena, path);
@@ -386,7 +386,7 @@ lcdc_status lc_config_parse(struct lc_str text, const char *path, const struct l
     struct lc_yaml root;
     struct lc_config_reader reader = {.config = out, .world = world};
     *out = (struct lc_config){0};
-    LC_TRY(set_paths(out, path, err));
+    LC_TRY(lc_config_set_paths(out, path, err));
     LC_TRY(lc_yaml_parse(text, out->path, world->lookup, world->context, &out->arena, &root, err));
     return read_top(&reader, &root, err);
 }

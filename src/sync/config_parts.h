@@ -27,6 +27,9 @@ lcdc_status lc_config_section(const struct lc_config_reader *reader, enum lc_key
                               const struct lc_yaml *map, lc_config_other other, void *context,
                               struct lc_key_values *out, lcdc_error **err);
 
+/** The config's own path, and the folder that relative ones begin at. */
+lcdc_status lc_config_set_paths(struct lc_config *config, const char *path, lcdc_error **err);
+
 /* ---- messages ---- */
 
 lcdc_status lc_config_bad(const struct lc_config_reader *reader, int line, const char *what, lcdc_error **err);

@@ -56,12 +56,15 @@ void lc_run_unbind(struct lc_table_run *run)
 static lcdc_status keep_columns(struct lc_table_run *run, const struct lc_field *images, lcdc_error **err)
 {
     LC_BUF struct lc_buf json = {.max = LC_BUF_MAX};
-    lc_columns_print(images, &json);
+    LC_ARENA struct lc_arena arena = {0};
+    struct lc_field used;
+    LC_TRY(lc_feed_used(run->feed, &arena, &used, err));
+    lc_columns_print(&used, images->n_children, &json);
     LC_TRY_BUF(&json);
     if (run->state.columns && strcmp(run->state.columns, json.p) == 0)
         return LCDC_OK;
     if (run->state.columns && !run->state.restart)
-        LC_TRY(lc_columns_check(run->state.columns, images, err));
+        LC_TRY(lc_columns_check(run->state.columns, images, false, err));
     return lc_state_text(&run->state.columns, json.p, err);
 }
 
@@ -102,7 +105,7 @@ static lcdc_status compare_with_ledger(struct lc_table_run *run, lcdc_error **er
     LC_TRY(lcdc_request_set(request, "from_exclusive", "true", err));
     if (lcdc_feed_open(run->source, request, &feed, NULL) != LCDC_OK)
         return LCDC_OK; /* then the first error is the one to tell */
-    lcdc_status status = lc_columns_check(run->state.columns, lc_feed_images(feed), err);
+    lcdc_status status = lc_columns_check(run->state.columns, lc_feed_images(feed), true, err);
     lcdc_feed_free(feed);
     return status;
 }

@@ -124,6 +124,9 @@ static lcdc_status bind_cast(struct binding *binding, const struct lc_step *step
     out->from = field->type;
     field->type = out->type;
     field->id = LC_NO_ID;
+    if (field->initial_default)
+        return lc_column_cast_value(field->initial_default, out->type, &binding->out->arena, &field->initial_default,
+                                    err);
     return LCDC_OK;
 }
 
@@ -215,13 +218,28 @@ static lcdc_status copy_columns(const struct lc_field *from, size_t cap, struct 
     return LCDC_OK;
 }
 
+/* What an Arrow schema does not say of a column. */
+static lcdc_status own_rest(const struct lc_field *images, struct lc_arena *arena, struct lc_field *out,
+                            lcdc_error **err)
+{
+    out->id = images->id;
+    if (images->initial_default) {
+        out->initial_default = lc_value_dup(arena, images->initial_default);
+        LC_TRY_ALLOC(out->initial_default);
+    }
+    for (size_t i = 0; i < out->n_children; i++)
+        LC_TRY(own_rest(&images->children[i], arena, &out->children[i], err));
+    return LCDC_OK;
+}
+
 /* A copy of the tree: what is bound outlives the feed it was bound to. */
 static lcdc_status own_columns(const struct lc_field *images, struct lc_arena *arena, struct lc_field *out,
                                lcdc_error **err)
 {
     LC_SCHEMA struct ArrowSchema schema = {0};
     LC_TRY(lc_schema_from_field(images, &schema, err));
-    return lc_field_from_schema(&schema, arena, out, err);
+    LC_TRY(lc_field_from_schema(&schema, arena, out, err));
+    return own_rest(images, arena, out, err);
 }
 
 lcdc_status lc_transform_bind(const struct lc_steps *steps, const struct lc_field *images, size_t n_identity,

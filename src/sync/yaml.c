@@ -71,7 +71,7 @@ static lcdc_status expand_one(const struct reader *reader, int line, const char 
                       err);
     LC_FREE char *name = lc_strndup(begin, (size_t)(end - begin));
     LC_TRY_ALLOC(name);
-    const char *value = reader->lookup ? reader->lookup(reader->context, name) : NULL;
+    const char *value = reader->lookup(reader->context, name);
     if (!value)
         return lc_fail(err, LC_R_CONFIG_VALUE, "%s:%d: the environment variable %.100s is not set", reader->path, line,
                        name);
@@ -86,7 +86,7 @@ static lcdc_status expand_one(const struct reader *reader, int line, const char 
 static lcdc_status expand(const struct reader *reader, struct lc_yaml *node, lcdc_error **err)
 {
     LC_BUF struct lc_buf made = {.max = LC_YAML_MAX_BYTES};
-    if (!strstr(node->spelling, "${"))
+    if (!reader->lookup || !strstr(node->spelling, "${"))
         return LCDC_OK;
     for (const char *at = node->spelling; *at;) {
         if (strncmp(at, "$${", 3) == 0) {
@@ -102,6 +102,13 @@ static lcdc_status expand(const struct reader *reader, struct lc_yaml *node, lcd
     node->text = lc_arena_strndup(reader->arena, made.p ? made.p : "", made.n);
     LC_TRY_ALLOC(node->text);
     return LCDC_OK;
+}
+
+lcdc_status lc_yaml_expand(struct lc_yaml *node, const char *path, lc_yaml_lookup lookup, void *context,
+                           struct lc_arena *arena, lcdc_error **err)
+{
+    const struct reader reader = {.path = path, .lookup = lookup, .context = context, .arena = arena};
+    return node->kind == LC_YAML_TEXT ? expand(&reader, node, err) : LCDC_OK;
 }
 
 static bool spells_null(const char *text)

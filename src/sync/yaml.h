@@ -33,12 +33,16 @@ struct lc_yaml_item {
     struct lc_yaml value;
 };
 
-/** What ${NAME} stands for; NULL: not set. */
+/** What ${NAME} stands for; NULL: not set. Without such a function texts stay as they are spelled. */
 typedef const char *(*lc_yaml_lookup)(void *context, const char *name);
 
 /** Parses a text; `path` names it in messages. Everything lives in `arena`. LC_R_CONFIG_SYNTAX with file and line. */
 lcdc_status lc_yaml_parse(struct lc_str text, const char *path, lc_yaml_lookup lookup, void *context,
                           struct lc_arena *arena, struct lc_yaml *out, lcdc_error **err);
+
+/** Puts the variables into one text of a tree that was parsed without a lookup. */
+lcdc_status lc_yaml_expand(struct lc_yaml *node, const char *path, lc_yaml_lookup lookup, void *context,
+                           struct lc_arena *arena, lcdc_error **err);
 
 /** The value of a key, or NULL. */
 const struct lc_yaml *lc_yaml_get(const struct lc_yaml *map, const char *key);

@@ -88,9 +88,8 @@ class Iceberg:
     def play(self, steps):
         for label, verb, *what in steps:
             getattr(self, verb)(*what)
-            self.at[label] = self.table.current
+            self.at[label] = self.table.current and self.table.current.id
         self.table.save()
-        self.at = {label: s.id if s else None for label, s in self.at.items()}
         return self
 
     def append(self, rows):

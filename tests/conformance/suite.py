@@ -8,6 +8,7 @@ must get the same status and reason everywhere.
     suite.py [--only WORD ...] [--keep DIR]      a word picks kinds or tests by their names
 """
 import functools
+import glob
 import json
 import math
 import multiprocessing
@@ -25,6 +26,7 @@ from conformance.model import Model, arrow_type
 from support import harness
 from support.delta_schema import freeze
 from support.expected import Request, expected
+from sync.running import Sync
 
 NAN = math.nan
 COLUMNS = [("id", "long"), ("name", "string"), ("qty", "int"), ("ratio", "float"), ("st", [("x", "int"), ("y", "string")]), ("note", "string")]
@@ -207,6 +209,83 @@ def test_requests(tables, name):
     t.check(t.run("changes", *request.words()), expected(t, request), q.first, q.last, q.options.get("columns"), request.net, loose)
 
 
+# ------------------------------------------------------------------ the archive of a table, written while it was made
+
+class Archived(Table):
+    """A table whose every step was archived by a sync before the next one was made."""
+
+    def __init__(self, kind, history, root):
+        self.make, self.traits, _ = KINDS[kind]
+        columns, steps = HISTORIES[history]
+        os.makedirs(root)
+        self.model, self.kind, self.root, self.unique = Model(columns).play(steps), self.make(root + "/t", columns), root + "/t", history == "orders"
+        self.at, self.place = self.kind.at, "archive:" + root + "/archive"
+        sync = Sync(root, {"t": {"identity": [], "start": "oldest", "sink_options": {"path": "archive", "rows_per_file": "3"}}}, sinks={"out": {"type": "parquet"}})
+        for step in steps:
+            self.kind.play([step])
+            r = sync.once()
+            if r.code:  # a column that goes or gets another name stops the table until somebody says that it may go on
+                assert sync.state("t")["state"] == "schema_changed", r.err
+                sync.ledger("set", "t", "--resume")
+                r = sync.once()
+            assert r.code == 0, r.err
+        names = [os.path.basename(p) for p in sorted(glob.glob(root + "/archive/commits/*/*"))]
+        self.held = [int(n.split("_")[1]) for n in names]
+
+    def last_held(self, label):
+        """The last commit up to a step that is in the archive: those without rows are not."""
+        return next((c for c in reversed(self.kind.commits(None, label)) if c in self.held), None)
+
+    def lost_a_change(self, first, last):
+        """Whether the column that alone told of a change ("filled") is dropped in a range that the change is in."""
+        steps = self.model.labels
+        return self.unique and "equal rows" not in self.traits and (not first or steps.index(first) < steps.index("filled")) and steps.index(last) >= steps.index("drop used")
+
+    def columns_held(self, label):
+        """The columns that the archive knows up to a step: those of its last commit there."""
+        return self.model.marks[next(l for l in self.model.labels if self.at[l] == self.last_held(label))].columns
+
+
+def test_archive(tables, name):
+    """The archive gives the rows that the table gives: the same commits, labels and images, in the same order of commits.
+
+    A table without ids of rows tells a change by the columns at the end of the range. The archive keeps what was a change
+    in a column that is gone by then: its two images are equal, which is no difference in effect."""
+    q = next(q for q in REQUESTS if q.name == name)
+    t = tables["archive", q.history]
+    first, last = q.first and t.last_held(q.first), t.last_held(q.last)
+    if t.columns_held(q.last) != t.columns(q.last):
+        return  # it changed without a row, which an archive of rows does not know
+    bounds = (["--from", first, "--from-exclusive"] if first is not None else ["--from", "start"]) + ["--to", last]
+    asked = harness.run("changes", t.place, *Request(q.first, q.last, bounds=bounds, **q.options).words(), "--format", "arrow")
+    told = t.run("changes", *Request(q.first, q.last, bounds=t.bounds(q.first, q.last), **q.options).words())
+    try:
+        got, want = asked.table(), told.table()
+        assert got.schema.field("after").type == want.schema.field("after").type, f"{got.schema.field('after').type}, the table has {want.schema.field('after').type}"
+        a, b = harness.rows_of(got), harness.rows_of(want)
+        net = q.options.get("net")
+        gone = t.lost_a_change(q.first, q.last)
+        if net:
+            a, b = ([(*row[:3], None) for row in rows] for rows in (a, b))
+        assert gone or [row[3] for row in a] == [row[3] for row in b], "the commits come in another order"
+        # A table that gives rows ids tells updates by them; an archive has none, and tells them by identity where there is one.
+        harness.same_rows(a, b, loose=gone or "row ids" in t.traits and bool(net or q.history == "twins"))
+        assert gone or net or got.column("ts").to_pylist() == want.column("ts").to_pylist(), "other times"
+    except AssertionError as e:
+        raise asked.blame(e) from None
+
+
+def test_archive_bootstrap(tables):
+    """A state that is put together from the archive is the table's."""
+    t = tables["archive", "orders"]
+    for at, last in (("merge", "end"), ("end", "end"), ("update", "wide")):
+        state = [("insert", None, r, t.at[at]) for r in t.model.state(at, t.columns(last))]
+        r = harness.run("changes", t.place, "--from", t.at[at], "--to", t.at[last], "--bootstrap", "--format", "arrow")
+        t.check(r, state + expected(t, Request(at, last)), at, last, loose=t.lost_a_change(at, last))
+    v = as_json(harness.run("verify", t.place, "--json"))
+    assert v["holds"], v
+
+
 # ------------------------------------------------------------------ ways to say a range
 
 def test_bounds(tables):
@@ -375,15 +454,32 @@ def check_the_model():
 
 
 TESTS = [(f"request: {q.name}", functools.partial(test_requests, name=q.name)) for q in REQUESTS]
+TESTS += [(f"archive: {q.name}", functools.partial(test_archive, name=q.name)) for q in REQUESTS]
 TESTS += [(f"mistake: {n}", functools.partial(test_mistakes, name=n)) for n in MISTAKES]
-TESTS += [(f.__name__[5:].replace("_", " "), f) for f in (test_bounds, test_bootstrap, test_cursor, test_limit, test_plan, test_probe, test_verify, test_plan_refuses_the_same, test_fold_without_identity)]
+TESTS += [(f.__name__[5:].replace("_", " "), f) for f in (test_bounds, test_bootstrap, test_archive_bootstrap, test_cursor, test_limit, test_plan, test_probe, test_verify, test_plan_refuses_the_same, test_fold_without_identity)]
+
+
+class Tables(dict):
+    """What tests ask for by history, or by ("archive", history), made when it is first wanted."""
+
+    def __init__(self, kind, root):
+        super().__init__()
+        self.kind, self.root = kind, root
+
+    def __missing__(self, key):
+        make, history = (Archived, key[1]) if isinstance(key, tuple) else (Table, key)
+        self[key] = make(self.kind, history, os.path.join(self.root, "-".join(key) if isinstance(key, tuple) else key))
+        return self[key]
+
+    def values(self):
+        return [self[history] for history in HISTORIES]
 
 
 def run_kind(job):
     """All tests of one kind: how many ran, and what failed."""
     kind, root, only = job
     chosen = [(n, f) for n, f in TESTS if not only or any(w in f"{kind}: {n}" for w in only)]
-    failures, tables = [], {h: Table(kind, h, os.path.join(root, kind.replace(" ", "-"), h)) for h in HISTORIES} if chosen else {}
+    failures, tables = [], Tables(kind, os.path.join(root, kind.replace(" ", "-")))
     for name, test in chosen:
         try:
             test(tables)

@@ -342,6 +342,32 @@ def test_renamed_column_that_the_filter_names(d):
     stopped(s, "t", "schema_changed", "'qty'")
 
 
+def test_a_column_that_the_filter_alone_reads(d):
+    """Dropped, or of another type: a stop like that of any other column. A filter that somebody mistyped is none."""
+    t, u = people(d + "/t"), people(d + "/u")
+    only = {"columns": ["id"], "where": "qty > 10"}
+    s = Sync(d, {"t": only, "u": only})
+    assert s.once().code == 0
+    t.drop_column("qty")
+    t.append([(4, "n4")])
+    t.save()
+    u.drop_column("name")  # nobody reads it
+    u.append([(4, 40)])
+    u.save()
+    stopped(s, "t", "schema_changed", "'qty'", "--resume")
+    assert sorted(s.replayed("u")) == [2, 3, 4]
+    s.config["tables"]["t"]["where"] = "id > 1"
+    s.config["tables"]["u"]["where"] = "qtty > 1"
+    s.save()
+    s.ledger("set", "t", "--resume")
+    r = s.once()
+    assert sorted(s.replayed("t")) == [2, 3, 4], r.err
+    assert s.state("u")["state"] == "failing" and "qtty" in s.state("u")["last_error"]["message"]
+    s.config["tables"]["u"]["where"] = "id > 1"
+    s.save()
+    assert s.once().code == 0 and s.state("u")["state"] == "active"
+
+
 def test_expired(d):
     t = table(d + "/t", FEED)
     append(t, 1, 2)
@@ -781,6 +807,24 @@ def test_ledger_command(d):
     with sqlite3.connect(d + "/other.db") as db:
         db.execute("CREATE TABLE x (y)")
     check_refused(harness.run("ledger", "list", "--ledger", d + "/other.db"), "something else")
+
+
+def test_a_ledger_needs_no_secrets(d):
+    """Of the variables that a config names, those of the ledger's path are enough to look after it."""
+    t, s = with_database(d)
+    s.config["sinks"]["away"] = {"type": "postgresql", "dsn": "host=x password=${LCDC_TEST_SECRET}"}
+    s.save()
+    check_refused(s.once(), "LCDC_TEST_SECRET is not set", "config.bad_value")
+    ledger = lambda *words, **env: harness.run("ledger", *words, "--ledger", s.path, env=env)
+    assert b"active" in ledger("list").out
+    assert ledger("reset", "t").code == 0
+    s.config["ledger"] = "${LCDC_TEST_NAME}.db"
+    s.save()
+    check_refused(ledger("list"), "LCDC_TEST_NAME is not set", "config.bad_value")
+    assert b"new" in ledger("list", LCDC_TEST_NAME="ledger").out
+    s.config["ledger"] = ["ledger.db"]
+    s.save()
+    check_refused(ledger("list"), "ledger: found a list, expected a text", "config.bad_value")
 
 
 # ---- before a run ----

@@ -314,7 +314,7 @@ static void columns_that_can_stand_in(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         lcdc_error *err LC_ERROR = NULL;
-        lcdc_status status = lc_columns_check(cases[i].before, &images, &err);
+        lcdc_status status = lc_columns_check(cases[i].before, &images, true, &err);
         assert_int_equal(status, cases[i].why ? LCDC_UNSUPPORTED : LCDC_OK);
         if (cases[i].why && !strstr(lcdc_error_message(err), cases[i].why))
             fail_msg("%s: expected %s", lcdc_error_message(err), cases[i].why);
@@ -337,15 +337,38 @@ static void nested_columns(void **state)
     outer[1].children = &element;
     outer[2].n_children = 2;
     outer[2].children = pair;
-    lc_columns_print(&root, &json);
+    lc_columns_print(&root, 3, &json);
     assert_string_equal(json.p, "[[\"s\",[\"struct\",[[\"a\",\"bigint\"],[\"b\",\"string\"]]]],[\"l\",[\"array\","
                                 "\"int\"]],[\"m\",[\"map\",\"string\",\"double\"]]]");
-    assert_int_equal(lc_columns_check(json.p, &root, NULL), LCDC_OK);
+    assert_int_equal(lc_columns_check(json.p, &root, true, NULL), LCDC_OK);
     static const char narrower[] = "[[\"s\",[\"struct\",[[\"a\",\"int\"]]]],[\"l\",[\"array\",\"smallint\"]]]";
-    assert_int_equal(lc_columns_check(narrower, &root, NULL), LCDC_OK);
-    assert_int_equal(lc_columns_check("[[\"s\",[\"struct\",[[\"c\",\"int\"]]]]]", &root, NULL), LCDC_UNSUPPORTED);
-    assert_int_equal(lc_columns_check("[[\"m\",[\"array\",\"int\"]]]", &root, NULL), LCDC_UNSUPPORTED);
-    assert_int_equal(lc_columns_check("[[\"l\",\"int\"]]", &root, NULL), LCDC_UNSUPPORTED);
+    assert_int_equal(lc_columns_check(narrower, &root, true, NULL), LCDC_OK);
+    assert_int_equal(lc_columns_check("[[\"s\",[\"struct\",[[\"c\",\"int\"]]]]]", &root, true, NULL), LCDC_UNSUPPORTED);
+    assert_int_equal(lc_columns_check("[[\"m\",[\"array\",\"int\"]]]", &root, true, NULL), LCDC_UNSUPPORTED);
+    assert_int_equal(lc_columns_check("[[\"l\",\"int\"]]", &root, true, NULL), LCDC_UNSUPPORTED);
+}
+
+static void columns_of_the_filter_and_ids(void **state)
+{
+    (void)state;
+    struct lc_field columns[] = {COLUMN("a", LC_TYPE_INT64), COLUMN("b", LC_TYPE_STRING), COLUMN("c", LC_TYPE_STRING)};
+    struct lc_field root = {
+        .name = "", .physical = "", .type.kind = LC_TYPE_STRUCT, .n_children = 3, .children = columns};
+    LC_BUF struct lc_buf json = {.max = 1 << 16};
+    lcdc_error *err LC_ERROR = NULL;
+    columns[0].id = 7;
+    columns[1].id = columns[2].id = LC_NO_ID;
+    lc_columns_print(&root, 1, &json);
+    assert_string_equal(json.p, "[[\"a\",\"bigint\",7],[\"b\",\"string\",null,\"filter\"],"
+                                "[\"c\",\"string\",null,\"filter\"]]");
+    root.n_children = 2;
+    assert_int_equal(lc_columns_check(json.p, &root, false, NULL), LCDC_OK);
+    assert_int_equal(lc_columns_check(json.p, &root, true, NULL), LCDC_UNSUPPORTED);
+    columns[0].id = LC_NO_ID;
+    assert_int_equal(lc_columns_check(json.p, &root, false, NULL), LCDC_OK);
+    columns[0].id = 8;
+    assert_int_equal(lc_columns_check(json.p, &root, false, &err), LCDC_UNSUPPORTED);
+    assert_non_null(strstr(lcdc_error_message(err), "column 'a' was dropped, and another one has its name"));
 }
 
 /* Every allocation fails once. */
@@ -389,6 +412,7 @@ int main(void)
         cmocka_unit_test(words_of_types),
         cmocka_unit_test(columns_that_can_stand_in),
         cmocka_unit_test(nested_columns),
+        cmocka_unit_test(columns_of_the_filter_and_ids),
         cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
