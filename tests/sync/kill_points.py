@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Syncs that go on as a person ordered, `ledger set --cursor` or `ledger reset`, and are killed at every point of the way.
+"""Syncs that are killed at every point of the way: in their first run, at new commits, and when they go on as a person
+ordered, by `ledger set --cursor` or `ledger reset`.
 
 The one idea: a crash can only leave what stands between two calls that leave something behind, and there are a hundred
-of them between an order and the last window after it. The process is ended before each in turn (support/kill_points.py),
-and often its successor too; meanwhile the table goes on. Whatever happened, the sink must end with the rows that the
-order asks for, each once. The sinks are those that show a window that came twice: histories, files, an archive.
+of them in a small run. The process is ended before each in turn (support/kill_points.py), and often its successor too;
+meanwhile the table goes on. Whatever happened, the sink must end with the rows that were asked for, each once. The sinks
+are those that show a window that came twice: histories, files, an archive.
 
 LAKECDC_KILLS set: every point; else some of them.
 """
@@ -82,7 +83,7 @@ def halves(changes):
 
 
 class Sqlite:
-    step = 1 if EVERY else 4    # a sink's commit and the ledger's are at least as far apart
+    step = {"first": 11, "commits": 11}, 4    # a sink's commit and the ledger's are at least four points apart
 
     def __init__(self, lake, _):
         self.path = os.path.join(lake.work, "target.db")
@@ -102,6 +103,10 @@ class Sqlite:
             db.close()
 
     def wanted(self, lake, order):
+        if order == "first":
+            return [lake.state(2) + lake.changes(3, LAST)]
+        if order == "commits":
+            return [lake.changes(1, LAST)]
         before = lake.changes(1, 3)
         if order == "back":
             return [before + lake.changes(3, LAST)]
@@ -114,13 +119,15 @@ class Postgresql(Sqlite):
     def __init__(self, _, server):
         self.server = server
         self.config = {"type": "postgresql", "dsn": server.dsn(), "table": "h", "mode": "history", "if_exists": "adopt"}
+        self.is_kept = False
         server.sql("DROP TABLE IF EXISTS h, lakecdc_cursor, kept_h, kept_cursor")
 
     def save(self):
+        self.is_kept = True
         self.server.sql("CREATE TABLE kept_h AS TABLE h; CREATE TABLE kept_cursor AS TABLE lakecdc_cursor")
 
     def restore(self):
-        self.server.sql("TRUNCATE h; INSERT INTO h TABLE kept_h; DELETE FROM lakecdc_cursor; INSERT INTO lakecdc_cursor TABLE kept_cursor")
+        self.server.sql("DROP TABLE IF EXISTS h, lakecdc_cursor" if not self.is_kept else"TRUNCATE h; INSERT INTO h TABLE kept_h; DELETE FROM lakecdc_cursor; INSERT INTO lakecdc_cursor TABLE kept_cursor")
 
     def rows(self):
         return events(self.server.rows("SELECT lakecdc_event, lakecdc_op, lakecdc_snapshot, id, name, qty, region FROM h"))
@@ -128,7 +135,7 @@ class Postgresql(Sqlite):
 
 class Jsonl(Sqlite):
     """The last window takes its own place, a whole state the file's."""
-    step = 1 if EVERY else 15
+    step = {}, 29
 
     def __init__(self, lake, _):
         self.path = os.path.join(lake.work, "out.jsonl")
@@ -146,14 +153,14 @@ class Jsonl(Sqlite):
 
 class Archive(Sqlite):
     """A window that is there takes its own place; a whole state is compared with what was there before."""
-    step = 1 if EVERY else 15
+    step = {}, 29
 
     def __init__(self, lake, _):
         self.path = os.path.join(lake.work, "archive")
         self.config = {"type": "parquet", "path": self.path}
 
     def rows(self):
-        return halves(harness.rows_of(harness.changes("archive:" + self.path, "--from", "1", "--to", str(LAST)).table()))
+        return halves(harness.rows_of(harness.changes("archive:" + self.path, "--to", str(LAST)).table()))
 
     def wanted(self, lake, order):
         return [lake.changes(1, LAST)] if order == "back" else super().wanted(lake, order)
@@ -192,22 +199,27 @@ def cursor_after(lake, version):
     return r.err.strip()
 
 
+ORDERS = {"back": lambda lake: ["set", "t", "--cursor", cursor_after(lake, 2)], "forward": lambda lake: ["set", "t", "--cursor", cursor_after(lake, 4)],
+          "reset": lambda lake: ["reset", "t"]}
+
+
 def prepare(folder, sink_of, server, order):
-    """A target that has the first three versions, a table that went on, and an order in the ledger."""
+    """A target that has the first three versions, but in the first run, a table that went on, and an order in the ledger."""
     lake = Lake(folder)
     sink = sink_of(lake, server)
     path, ledger = os.path.join(lake.work, "sync.yaml"), os.path.join(lake.work, "ledger.db")
     with open(path, "w") as f:
         json.dump({"version": 1, "sources": {"lake": {"path": lake.work}}, "sinks": {"out": sink.config},
-                   "tables": {"t": {"source": "lake", "table": "t", "start": "0", "identity": ["id"], "sink": "out"}}}, f)
-    for version in (2, 3):
+                   "tables": {"t": {"source": "lake", "table": "t", "start": "2" if order == "first" else "0", "identity": ["id"], "sink": "out"}}}, f)
+    for version in (2, 3) if order != "first" else ():
         lake.show(version)
         sync(path)
     lake.show(ORDERED)
-    words = ["reset", "t"] if order == "reset" else ["set", "t", "--cursor", cursor_after(lake, 2 if order == "back" else 4)]
-    r = harness.run("ledger", *words, "--ledger", ledger)
-    assert r.code == 0, r.err
-    sink.save()
+    if order in ORDERS:
+        r = harness.run("ledger", *ORDERS[order](lake), "--ledger", ledger)
+        assert r.code == 0, r.err
+    if order != "first":
+        sink.save()
     shutil.copytree(lake.work, lake.kept)
     return lake, sink, path
 
@@ -215,7 +227,8 @@ def prepare(folder, sink_of, server, order):
 def walk(folder, sink_of, server, order, killer, rng):
     """How many points there are."""
     lake, sink, path = prepare(folder, sink_of, server, order)
-    n = rng.randint(1, sink.step)
+    step = 1 if EVERY else sink.step[0].get(order, sink.step[1])
+    n = rng.randint(1, step)
     while True:
         shutil.rmtree(lake.work)
         shutil.copytree(lake.kept, lake.work)
@@ -233,7 +246,7 @@ def walk(folder, sink_of, server, order, killer, rng):
         sync(path)
         sync(path)
         check(sink, lake, order, what)
-        n += sink.step
+        n += step
     lake.show(LAST)
     sync(path)
     check(sink, lake, order, "not killed")
@@ -245,7 +258,7 @@ def main():
     passed = failed = 0
     with Server() as server, Killer() as killer:
         for sink_of in (Sqlite, Postgresql, Jsonl, Archive):
-            for order in ("back", "forward", "reset"):
+            for order in ("first", "commits", *ORDERS):
                 name, folder = f"{sink_of.__name__.lower()}, {order}", harness.workspace(None, "lakecdc-points-")
                 if a.only and not all(word in name for word in a.only):
                     continue
