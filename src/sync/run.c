@@ -281,6 +281,7 @@ static bool begins_anew(struct lc_table_run *run, enum lc_state_kind kind, const
     lc_free(lc_steal(run->state.table_id));
     run->state.restart = true;
     run->state.agreed = false;
+    run->is_dirty = true;
     return true;
 }
 

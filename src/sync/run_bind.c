@@ -173,6 +173,8 @@ static lcdc_status agree_with_sink(struct lc_table_run *run, lcdc_error **err)
 {
     struct lc_state *state = &run->state;
     const char *cursor = state->restart ? NULL : state->cursor;
+    if (run->is_dirty) /* an order that is not a person's; without it, a sink without a cursor is one that was reset */
+        LC_TRY(lc_run_save(run, err));
     LC_TRY(run->sink->ops->set_cursor(run->sink, cursor, err));
     run->setup.replaces = false; /* a target that goes from now on is a loss */
     LC_TRY(lc_state_text(&state->delivered, cursor, err));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Syncs that are killed at every point of the way: in their first run, at new commits, and when they go on as a person
-ordered, by `ledger set --cursor` or `ledger reset`.
+"""Syncs that are killed at every point of the way: in their first run, at new commits, after commits that are
+gone, and when they go on as a person ordered, by `ledger set --cursor` or `ledger reset`.
 
 The one idea: a crash can only leave what stands between two calls that leave something behind, and there are a hundred
 of them in a small run. The process is ended before each in turn (support/kill_points.py), and often its successor too;
@@ -32,7 +32,7 @@ ORDERED, LAST = 5, 6      # the table's version when the sync is killed, and at 
 class Lake:
     """The table as it was at some versions, and what the builder knows of it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, loses_commits):
         self.work, self.kept = os.path.join(folder, "work"), os.path.join(folder, "kept")
         self.t = t = table(os.path.join(self.work, "t"), FEED)
         append(t, 1, 2, 3)
@@ -42,6 +42,9 @@ class Lake:
         self.keep(3)
         append(t, 7)
         update(t, 3, 4, name="y")
+        if loses_commits:
+            t.checkpoint()
+            t.cut_log(ORDERED)
         self.keep(ORDERED)
         delete(t, 1, 7)
         self.keep(LAST)
@@ -146,7 +149,7 @@ class Jsonl(Sqlite):
             return halves([tuple(json.loads(line)[k] for k in ("op", "before", "after", "snapshot")) for line in f])
 
     def wanted(self, lake, order):
-        if order == "reset":
+        if order in ("reset", "gap"):
             return [lake.state(v) + lake.changes(v + 1, LAST) for v in (ORDERED, LAST)]
         return [lake.changes(1, LAST)] if order == "back" else super().wanted(lake, order)
 
@@ -177,7 +180,7 @@ def left(changes):
 
 def check(sink, lake, order, what):
     got = sink.rows()
-    if isinstance(sink, Archive) and order == "reset":
+    if isinstance(sink, Archive) and order in ("reset", "gap"):
         assert left(got) == (collections.Counter(freeze(r) for r in lake.t.rows()), collections.Counter()), f"{what}: the archive is not the table"
         return
     wanted = sink.wanted(lake, order)
@@ -205,12 +208,12 @@ ORDERS = {"back": lambda lake: ["set", "t", "--cursor", cursor_after(lake, 2)], 
 
 def prepare(folder, sink_of, server, order):
     """A target that has the first three versions, but in the first run, a table that went on, and an order in the ledger."""
-    lake = Lake(folder)
+    lake = Lake(folder, order == "gap")
     sink = sink_of(lake, server)
     path, ledger = os.path.join(lake.work, "sync.yaml"), os.path.join(lake.work, "ledger.db")
     with open(path, "w") as f:
         json.dump({"version": 1, "sources": {"lake": {"path": lake.work}}, "sinks": {"out": sink.config},
-                   "tables": {"t": {"source": "lake", "table": "t", "start": "2" if order == "first" else "0", "identity": ["id"], "sink": "out"}}}, f)
+                   "tables": {"t": {"source": "lake", "table": "t", "start": "2" if order == "first" else "0", "identity": ["id"], "sink": "out", "on_gap": "resnapshot"}}}, f)
     for version in (2, 3) if order != "first" else ():
         lake.show(version)
         sync(path)
@@ -258,7 +261,7 @@ def main():
     passed = failed = 0
     with Server() as server, Killer() as killer:
         for sink_of in (Sqlite, Postgresql, Jsonl, Archive):
-            for order in ("first", "commits", *ORDERS):
+            for order in ("first", "commits", "gap", *ORDERS):
                 name, folder = f"{sink_of.__name__.lower()}, {order}", harness.workspace(None, "lakecdc-points-")
                 if a.only and not all(word in name for word in a.only):
                     continue
