@@ -210,6 +210,25 @@ static lcdc_status load_vectors(struct lc_row_set *set, void *context, lcdc_erro
     return LCDC_OK;
 }
 
+static lcdc_status add_needs(const struct vectors *vectors, struct lc_arena *arena, struct lc_row_set *out,
+                             lcdc_error **err)
+{
+    struct lc_needed *needs = lc_arena_array(arena, 2, sizeof(*needs));
+    LC_TRY_ALLOC(needs);
+    out->needs = needs;
+    for (int i = 0; i < 2; i++) {
+        const char *url = i ? vectors->with_url : vectors->without_url;
+        struct lc_needed *need = &needs[out->n_needs];
+        if (!url)
+            continue;
+        need->url = url;
+        need->size = -1;
+        need->n_spans = lc_delta_vector_spans(i ? &vectors->with : &vectors->without, need->spans);
+        out->n_needs++;
+    }
+    return LCDC_OK;
+}
+
 lcdc_status lc_delta_row_set(const struct lc_delta_files *files, const struct lc_data_file *file,
                              enum lc_delta_rows which, const struct lc_delta_vector *with,
                              const struct lc_delta_vector *without, struct lc_arena *arena, struct lc_row_set *out,
@@ -235,6 +254,5 @@ lcdc_status lc_delta_row_set(const struct lc_delta_files *files, const struct lc
         out->rows = vectors->with.cardinality; /* at most */
     out->load = load_vectors;
     out->load_context = vectors;
-    out->needs_url = vectors->with_url ? vectors->with_url : vectors->without_url;
-    return LCDC_OK;
+    return add_needs(vectors, arena, out, err);
 }

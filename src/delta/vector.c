@@ -71,25 +71,38 @@ static lcdc_status check_version(char byte, lcdc_error **err)
                                (unsigned char)byte);
 }
 
-/* The vector's bytes with their frame. What lies near the start of the file is read with the file's version, in one
-   request; further back the version costs one of its own. */
+/* What lies near the start of the file is read with the file's version, in one request; further back the version costs
+   one of its own. */
+size_t lc_delta_vector_spans(const struct lc_delta_vector *vector, struct lc_span out[2])
+{
+    if (vector->offset < NEAR) {
+        out[0] = (struct lc_span){.offset = 0, .n = vector->offset + vector->size + FRAME};
+        return 1;
+    }
+    out[0] = (struct lc_span){.offset = 0, .n = 1};
+    out[1] = (struct lc_span){.offset = vector->offset, .n = vector->size + FRAME};
+    return 2;
+}
+
+/* The vector's bytes with their frame. */
 static lcdc_status read_frame(const struct lc_delta_vector *vector, struct lc_file *file, struct lc_buf *out,
                               const uint8_t **frame, lcdc_error **err)
 {
     char version;
-    int64_t n = vector->size + FRAME, from = vector->offset < NEAR ? 0 : vector->offset;
-    if (from)
-        LC_TRY(lc_file_read_at(file, 0, 1, &version, err));
-    int64_t size = lc_file_size(file);
+    struct lc_span spans[2];
+    int64_t n = vector->size + FRAME, size = lc_file_size(file);
     if (vector->offset > size || n > size - vector->offset)
         return lc_fail(err, LC_R_IO_FAILED, "the file has %" PRId64 " bytes; %" PRId64 " at %" PRId64 " are asked for",
                        size, n, vector->offset);
-    n += vector->offset - from;
-    char *at = lc_buf_reserve(out, (size_t)n);
+    size_t n_spans = lc_delta_vector_spans(vector, spans);
+    if (n_spans == 2)
+        LC_TRY(lc_file_read_at(file, 0, 1, &version, err));
+    struct lc_span rest = spans[n_spans - 1];
+    char *at = lc_buf_reserve(out, (size_t)rest.n);
     LC_TRY_ALLOC(at);
-    LC_TRY(lc_file_read_at(file, from, n, at, err));
-    *frame = (const uint8_t *)at + (vector->offset - from);
-    return check_version(from ? version : at[0], err);
+    LC_TRY(lc_file_read_at(file, rest.offset, rest.n, at, err));
+    *frame = (const uint8_t *)at + (vector->offset - rest.offset);
+    return check_version(n_spans == 2 ? version : at[0], err);
 }
 
 static lcdc_status read_file(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage,

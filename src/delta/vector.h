@@ -13,6 +13,9 @@
 lcdc_status lc_delta_vector_url(const struct lc_delta_vector *vector, const char *root, const struct lc_path_map *map,
                                 struct lc_arena *arena, const char **out, lcdc_error **err);
 
+/** What of that file lc_delta_vector_read() reads; gives how many spans. */
+size_t lc_delta_vector_spans(const struct lc_delta_vector *vector, struct lc_span out[2]);
+
 /** Reads a vector and holds it against its descriptor; *out NULL for no vector. `url` as given by
  * lc_delta_vector_url(). */
 lcdc_status lc_delta_vector_read(const struct lc_delta_vector *vector, const char *url, struct lc_storage *storage,

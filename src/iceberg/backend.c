@@ -199,6 +199,12 @@ static lcdc_status read_commit(struct lc_table_read *table, int64_t index, struc
                                   index ? range->commits[index - 1] : range->before, out, err);
 }
 
+static void read_ahead(struct lc_table_read *table, int64_t first, int64_t n)
+{
+    const struct iceberg_read *self = (const struct iceberg_read *)table;
+    lc_iceberg_plan_ahead(&self->planner, (size_t)n, self->range.commits + first);
+}
+
 static lcdc_status read_state(struct lc_table_read *table, bool at_end, struct lc_commit *out, lcdc_error **err)
 {
     struct iceberg_read *self = (struct iceberg_read *)table;
@@ -241,7 +247,8 @@ static lcdc_status fill_read(struct iceberg_read *self, struct source *source, c
 
 static lcdc_status iceberg_read_open(void *handle, const lcdc_request *request, struct lc_read **out, lcdc_error **err)
 {
-    static const struct lc_table_read_ops ops = {.commit = read_commit, .state = read_state, .release = read_release};
+    static const struct lc_table_read_ops ops = {
+        .commit = read_commit, .state = read_state, .release = read_release, .ahead = read_ahead};
     struct source *source = handle;
     struct iceberg_read *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);

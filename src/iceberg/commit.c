@@ -18,6 +18,8 @@ enum { ROW_ID = 2147483540, LAST_UPDATED = 2147483539 };
 
 enum { CACHE_FRACTION = 4 };
 
+static const char REPLACE[] = "replace"; /* the operation of snapshots that change no rows */
+
 lcdc_status lc_iceberg_planner_init(struct lc_iceberg_planner *planner, struct lc_iceberg_table *table,
                                     const struct lc_field *schema, const struct lc_scan_context *scan,
                                     int64_t memory_limit, lcdc_error **err)
@@ -298,11 +300,41 @@ lcdc_status lc_iceberg_plan_commit(struct lc_iceberg_planner *planner, const str
     LC_CLEANUP(builder_done)
     struct builder b = {.planner = planner, .snapshot = snapshot, .before = before, .commit = out};
     LC_TRY(set_head(snapshot, out, err));
-    if (strcmp(snapshot->operation, "replace") == 0) {
+    if (strcmp(snapshot->operation, REPLACE) == 0) {
         out->detail = "files were rewritten, no rows changed";
         return LCDC_OK;
     }
     return name_snapshot(plan(&b, err), snapshot, err);
+}
+
+static bool is_planned(const struct lc_iceberg_snapshot *snapshot)
+{
+    return snapshot->manifest_list && strcmp(snapshot->operation, REPLACE) != 0;
+}
+
+/* The manifests that a snapshot wrote: those that planning it reads for certain. */
+static void want_own_manifests(struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot)
+{
+    LC_ARENA struct lc_arena arena = {0};
+    struct lc_iceberg_list list;
+    if (lc_iceberg_list_read(table, snapshot, &arena, &list, NULL) != LCDC_OK)
+        return; /* planning it will say why */
+    for (size_t i = 0, n = 0; i < list.n && n < LC_ICEBERG_MANIFESTS_AHEAD; i++)
+        if (list.manifests[i].snapshot_id == snapshot->id) {
+            lc_iceberg_manifest_want(table, &list.manifests[i]);
+            n++;
+        }
+}
+
+void lc_iceberg_plan_ahead(const struct lc_iceberg_planner *planner, size_t n,
+                           const struct lc_iceberg_snapshot *const *snapshots)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_planned(snapshots[i]))
+            lc_iceberg_manifests_want(planner->table, snapshots[i]);
+    for (size_t i = 0; i < n; i++)
+        if (is_planned(snapshots[i]) && lc_storage_is_remote(planner->table->storage, snapshots[i]->manifest_list))
+            want_own_manifests(planner->table, snapshots[i]);
 }
 
 static lcdc_status plan_state(struct builder *b, lcdc_error **err)

@@ -25,6 +25,10 @@ void lc_iceberg_planner_done(struct lc_iceberg_planner *planner);
 lcdc_status lc_iceberg_plan_commit(struct lc_iceberg_planner *planner, const struct lc_iceberg_snapshot *snapshot,
                                    const struct lc_iceberg_snapshot *before, struct lc_commit *out, lcdc_error **err);
 
+/** Fetches what planning these commits will read first, while something else is done, where the store is remote. */
+void lc_iceberg_plan_ahead(const struct lc_iceberg_planner *planner, size_t n,
+                           const struct lc_iceberg_snapshot *const *snapshots);
+
 /** Fills a zeroed commit with all rows of a snapshot as `added`; without a snapshot there are none. */
 lcdc_status lc_iceberg_plan_state(struct lc_iceberg_planner *planner, const struct lc_iceberg_snapshot *snapshot,
                                   struct lc_commit *out, lcdc_error **err);

@@ -22,6 +22,7 @@ struct delete_file {
     bool on[2];              /* by side */
     struct key_group *group; /* of an equality delete file */
     bool is_loaded;          /* its keys are in the group's set */
+    bool is_needed;          /* a row set of the commit names it among its needs */
 };
 
 /* Equality delete files with the same key columns in the same scope. */
@@ -678,17 +679,59 @@ static lcdc_status set_filter(struct lc_iceberg_deletes *self, enum test test, e
     return LCDC_OK;
 }
 
-static lcdc_status vector_url(const struct lc_iceberg_deletes *self, const struct lc_iceberg_file *vector,
-                              struct lc_arena *arena, struct lc_row_set *out, lcdc_error **err)
+/* The part of a delete file that is read first: a vector's blob, or the end of a Parquet file, where its footer is. */
+static lcdc_status need_file(const struct lc_iceberg_deletes *self, const struct lc_iceberg_file *file,
+                             struct lc_arena *arena, struct lc_row_set *out, struct lc_needed *needs, lcdc_error **err)
 {
-    LC_FREE char *text = NULL, *url = NULL;
-    if (!vector)
-        return LCDC_OK;
-    text = lc_strndup(vector->path.p, vector->path.n);
+    LC_FREE char *url = NULL;
+    LC_FREE char *text = lc_strndup(file->path.p, file->path.n);
+    int64_t size = is_vector(file) ? -1 : file->size, n = size < LC_PARQUET_FOOTER ? size : LC_PARQUET_FOOTER;
+    struct lc_span first = {.offset = size - n, .n = n};
+    if (is_vector(file))
+        first = (struct lc_span){.offset = file->content_offset, .n = file->content_size};
     LC_TRY_ALLOC(text);
     LC_TRY(lc_path_map_apply(self->context.path_map, text, &url, err));
-    out->needs_url = lc_arena_strdup(arena, url);
-    LC_TRY_ALLOC(out->needs_url);
+    struct lc_needed *need = &needs[out->n_needs];
+    *need = (struct lc_needed){.url = lc_arena_strdup(arena, url), .size = size, .n_spans = 1, .spans = {first}};
+    LC_TRY_ALLOC(need->url);
+    out->n_needs++;
+    return LCDC_OK;
+}
+
+/* Whether the commit brings or takes away a delete file that says something of this data file. Those that stay were
+   brought by an earlier commit. */
+static bool is_news_of(const struct delete_file *d, const struct lc_iceberg_file *data, const char *data_path)
+{
+    if (d->on[0] == d->on[1] || d->is_needed)
+        return false;
+    if (!d->group)
+        return positions_apply(d, data, data_path);
+    return d->file->data_sequence > data->data_sequence &&
+           (d->group->is_global || lc_iceberg_partition_equal(d->file, data));
+}
+
+/* What reading the set reads besides the data file. Distant Parquet files are named once a commit: several sets share
+   them, and each is read once. */
+static lcdc_status add_needs(struct lc_iceberg_deletes *self, const struct applicable *applies,
+                             const struct lc_iceberg_file *data, struct lc_arena *arena, struct lc_row_set *out,
+                             lcdc_error **err)
+{
+    LC_FREE char *path = NULL;
+    LC_TRY(data_path(data, &path, err));
+    bool is_distant = lc_storage_is_remote(self->context.storage, path);
+    struct lc_needed *needs = lc_arena_array(arena, 2 + (is_distant ? self->n_files : 0), sizeof(*needs));
+    LC_TRY_ALLOC(needs);
+    out->needs = needs;
+    for (int side = 0; side < 2; side++)
+        if (applies->vector[side] && (side == 0 || applies->vector[0] != applies->vector[1]))
+            LC_TRY(need_file(self, applies->vector[side], arena, out, needs, err));
+    for (size_t i = 0; is_distant && i < self->n_files; i++) {
+        struct delete_file *d = &self->files[i];
+        if (!is_news_of(d, data, path))
+            continue;
+        LC_TRY(need_file(self, d->file, arena, out, needs, err));
+        d->is_needed = true;
+    }
     return LCDC_OK;
 }
 
@@ -699,7 +742,7 @@ lcdc_status lc_iceberg_rows_alive(struct lc_iceberg_deletes *deletes, enum lc_ic
     struct applicable applies;
     struct lc_row_set set = {.file = file, .rows = file->rows};
     LC_TRY(what_applies(deletes, data, &applies, err));
-    LC_TRY(vector_url(deletes, applies.vector[side], arena, &set, err));
+    LC_TRY(add_needs(deletes, &applies, data, arena, &set, err));
     if (applies.n[side]) {
         LC_TRY(set_load(deletes, side, false, data, arena, &set, err));
         set.rows = applies.vector[side] && file->rows >= 0 ? file->rows - applies.vector[side]->record_count : -1;
@@ -721,7 +764,7 @@ lcdc_status lc_iceberg_rows_changed(struct lc_iceberg_deletes *deletes, enum lc_
     *any = (!applies.same && applies.n[other] > 0) || (!applies.same_keys && applies.keys[other]);
     if (!*any)
         return LCDC_OK;
-    LC_TRY(vector_url(deletes, applies.vector[other], arena, &set, err));
+    LC_TRY(add_needs(deletes, &applies, data, arena, &set, err));
     if (applies.same_keys) { /* keys hit the same rows on both sides: only positions changed */
         LC_TRY(set_load(deletes, alive, true, data, arena, &set, err));
         if (applies.vector[other])

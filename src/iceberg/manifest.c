@@ -68,23 +68,23 @@ static lcdc_status open_avro(struct lc_iceberg_table *table, const char *path, c
     return lc_avro_open(table->storage, url, out, err);
 }
 
-static void want(const struct lc_iceberg_table *table, const char *path)
+static void want(const struct lc_iceberg_table *table, const char *path, int64_t size)
 {
     LC_ARENA struct lc_arena arena = {0};
     const char *url;
     if (lc_iceberg_url(table, lc_str_of(path), "manifest", &arena, &url, NULL) == LCDC_OK)
-        lc_storage_want_whole(table->storage, url, -1);
+        lc_storage_want_whole(table->storage, url, size);
 }
 
 void lc_iceberg_manifest_want(const struct lc_iceberg_table *table, const struct lc_iceberg_manifest *manifest)
 {
-    want(table, manifest->path);
+    want(table, manifest->path, manifest->length);
 }
 
 void lc_iceberg_manifests_want(const struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot)
 {
     if (snapshot && snapshot->manifest_list)
-        want(table, snapshot->manifest_list);
+        want(table, snapshot->manifest_list, -1);
 }
 
 /* ---- manifest lists ---- */
@@ -185,6 +185,8 @@ static lcdc_status read_list_entry(struct lc_iceberg_table *table, const struct 
         !get_count(record, 520, -1, &manifest.first_row_id))
         return lc_fail(err, LC_R_ICEBERG_MANIFEST_BAD,
                        "the entry of manifest %.*s has a number that is negative, unknown or none", LC_STR_ARG(path));
+    if (!get_number(record, 501, -1, &manifest.length) || manifest.length < 1)
+        manifest.length = -1; /* no more than a hint */
     manifest.is_deletes = content == 1;
     manifest.newest = lc_avro_field(record, 515) ? manifest.sequence : INT64_MAX;
     LC_TRY(lc_iceberg_spec_get(table->metadata, spec, &manifest.spec, err));

@@ -32,6 +32,7 @@ struct lc_iceberg_summary {
 
 struct lc_iceberg_manifest {
     const char *path; /* as the list spells it: its identity */
+    int64_t length;   /* bytes, as the list says; -1 where it does not */
     bool is_deletes;
     const struct lc_iceberg_spec *spec;
     size_t n_summaries; /* one a field of the spec, or none */

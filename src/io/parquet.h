@@ -32,6 +32,9 @@ struct lc_constant {
 
 struct lc_parquet;
 
+/* The end of a file that most footers fit into. */
+enum { LC_PARQUET_FOOTER = 64 << 10 };
+
 /**
  * Opens and reads the footer. `size` is what the table says, -1 = nothing: on a remote store that saves asking for it,
  * a file of the machine is asked all the same.

@@ -149,18 +149,18 @@ static bool has_room(struct prefetch *self, size_t n)
 {
     if (n > self->max)
         return false;
-    for (size_t i = 0; i < BUCKETS && self->held > self->max - n; i++)
+    for (size_t i = 0; i < BUCKETS && (self->held > self->max - n || self->n_blocks == MAX_BLOCKS); i++)
         for (struct block *at = self->buckets[i], *next; at; at = next) {
             next = at->next_of_path;
             if (at->state == READY && at->n > 0 && at->used >= at->n && at->users == 0)
                 drop(self, at);
         }
-    return self->held <= self->max - n;
+    return self->held <= self->max - n && self->n_blocks < MAX_BLOCKS;
 }
 
 static struct block *add(struct prefetch *self, const char *path, int64_t size, int64_t offset, int64_t n)
 {
-    if (self->n_blocks == MAX_BLOCKS || (n > 0 && !has_room(self, (size_t)n)))
+    if (!has_room(self, n > 0 ? (size_t)n : 0))
         return NULL;
     struct block *block = lc_calloc(1, sizeof(*block));
     char *copy = block ? lc_strdup(path) : NULL;
@@ -497,8 +497,8 @@ static void read_blocks(struct prefetch *self, const char *path, int64_t *offset
             *out += m;
             block->used += m;
         }
-        /* the end of a file is where its footer is, which may be read again */
-        bool is_done = block->used >= block->n && block->offset + block->n != block->size;
+        /* what is small (a vector), and the end of a file, where its footer is, may be read again */
+        bool is_done = block->used >= block->n && block->n > HOLE && block->offset + block->n != block->size;
         if ((m <= 0 || is_done) && !block->is_orphan)
             drop(self, block);
         leave(self, block);

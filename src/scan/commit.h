@@ -59,6 +59,14 @@ struct lc_row_filter {
                          uint8_t *keep, lcdc_error **err);
 };
 
+/** A file that a row set's load reads (a vector's), and what of it. Looked for before the first row, fetched ahead. */
+struct lc_needed {
+    const char *url;
+    int64_t size; /* of the file; -1 unknown */
+    size_t n_spans;
+    struct lc_span spans[2];
+};
+
 /** Some rows of one data file. */
 struct lc_row_set {
     const struct lc_data_file *file;
@@ -70,7 +78,8 @@ struct lc_row_set {
     /** Fills include and exclude; called when the set is about to be read, undone by lc_row_set_unload(). Optional. */
     lcdc_status (*load)(struct lc_row_set *set, void *context, lcdc_error **err);
     void *load_context;
-    const char *needs_url; /* another file the load needs (a vector's), looked for before reading; may be NULL */
+    size_t n_needs;
+    const struct lc_needed *needs;
 };
 lcdc_status lc_row_set_load(struct lc_row_set *set, lcdc_error **err);
 void lc_row_set_unload(struct lc_row_set *set);

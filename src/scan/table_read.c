@@ -8,7 +8,7 @@
 #include "scan/run.h"
 
 /* Files are looked for this many commits or files at a time; a Parquet reader reads that much of a file's end. */
-enum { CHECKED_COMMITS = 16, CHECKED_SETS = 1024, FOOTER_BYTES = 64 << 10 };
+enum { CHECKED_COMMITS = 16, CHECKED_SETS = 1024 };
 
 /* ---- pruning ---- */
 
@@ -136,10 +136,10 @@ static lcdc_status check_set(struct lc_table_read *self, const struct lc_row_set
     if (info.size >= 0 && set->file->size >= 0 && info.size != set->file->size)
         return lc_fail(err, LC_R_PARQUET_BAD, "%s is %" PRId64 " bytes long, the table's metadata says %" PRId64,
                        set->file->path, info.size, set->file->size);
-    if (!set->needs_url)
-        return LCDC_OK;
-    LC_TRY(lc_storage_stat(self->context.storage, set->needs_url, &info, err));
-    lc_free(info.name);
+    for (size_t i = 0; i < set->n_needs; i++) {
+        LC_TRY(lc_storage_stat(self->context.storage, set->needs[i].url, &info, err));
+        lc_free(info.name);
+    }
     return LCDC_OK;
 }
 
@@ -173,11 +173,11 @@ static void batch_done(struct batch *batch)
 /* What tells that a data file is there is read anyway: its footer. */
 static void want_set(struct lc_storage *storage, const struct lc_row_set *set)
 {
-    int64_t size = set->file->size, n = size < FOOTER_BYTES ? size : FOOTER_BYTES;
+    int64_t size = set->file->size, n = size < LC_PARQUET_FOOTER ? size : LC_PARQUET_FOOTER;
     struct lc_span footer = {.offset = size - n, .n = n};
     lc_storage_want(storage, set->file->url, size, size >= 0, &footer);
-    if (set->needs_url)
-        lc_storage_want(storage, set->needs_url, -1, 0, NULL);
+    for (size_t i = 0; i < set->n_needs; i++)
+        lc_storage_want(storage, set->needs[i].url, set->needs[i].size, set->needs[i].n_spans, set->needs[i].spans);
 }
 
 static void want_sets(struct lc_table_read *self, size_t n, const struct lc_row_set *sets)
@@ -207,9 +207,18 @@ static lcdc_status check_commit(struct lc_table_read *self, const struct lc_comm
     return check_sets(self, commit->n_changes, commit->changes, err);
 }
 
+/* Distant files of the next commits are fetched together; a single commit looks after itself. */
+static void look_ahead(struct lc_table_read *self, int64_t first)
+{
+    int64_t n = self->read.n_commits - first;
+    if (self->ops->ahead && n > 1)
+        self->ops->ahead(self, first, n < CHECKED_COMMITS ? n : CHECKED_COMMITS);
+}
+
 /* Loads commits from number `first` on, as many as fit, and says which files of theirs will be looked for. */
 static void load_batch(struct lc_table_read *self, const struct pruning *pruning, int64_t first, struct batch *out)
 {
+    look_ahead(self, first);
     while (out->n < CHECKED_COMMITS && out->n_sets < CHECKED_SETS && first < self->read.n_commits) {
         struct checked *item = &out->items[out->n++];
         *item = (struct checked){0};
@@ -332,8 +341,11 @@ static lcdc_status load_next(struct commit_stream *self, bool *more, lcdc_error 
         return LCDC_OK;
     if (self->at_state)
         LC_TRY(table->ops->state(table, self->at_end, &self->commit, err));
-    else
+    else {
+        if (self->index % CHECKED_COMMITS == 0)
+            look_ahead(table, self->index);
         LC_TRY(load_commit(table, self->index, &self->commit, err));
+    }
     self->loaded = true;
     self->state_done = true;
     self->index++;

@@ -20,6 +20,8 @@ struct lc_table_read_ops {
      */
     lcdc_status (*state)(struct lc_table_read *self, bool at_end, struct lc_commit *out, lcdc_error **err);
     void (*release)(struct lc_table_read *self);
+    /** Optional: commits first .. first + n - 1 will be asked for one after the other. */
+    void (*ahead)(struct lc_table_read *self, int64_t first, int64_t n);
     /** Optional: what lc_read_ops.stamp says. */
     const char *(*stamp)(const struct lc_table_read *self, int64_t commit);
 };

@@ -11,6 +11,7 @@ import pyarrow as pa, pyarrow.parquet as pq
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "..", "bench", "workloads")]
+from delta import tables                                                             # noqa: E402
 import make_long_history as make                                                     # noqa: E402
 from support import harness, iceberg_writer as iw                                    # noqa: E402
 from support.harness import check_refused, main, run                                 # noqa: E402
@@ -216,6 +217,54 @@ def test_a_distant_store_gives_the_same_rows(folder):
     # list; two looks at the newest commits; 31 commits; checkpoint: footer and two times its few columns; file: footer
     # and columns, which the footer's bytes hold already
     assert far["requests"] <= 1 + 3 + 31 + 4 + 1, far
+
+
+SMALL_COMMITS = 40
+
+
+def small_iceberg_commits(root, kind):
+    """A file a commit loses a row, in one of the four ways, and a new file comes."""
+    t = iw.Table(root, [("id", "long"), ("name", "string")], version=3 if kind == "vectors" else 2)
+    files = [t.data([(1000 * n + k, "x") for k in range(20)]) for n in range(SMALL_COMMITS)]
+    t.commit("append", add=files)
+    for n, f in enumerate(files):
+        new = t.data([(1000 * n, "new")])
+        if kind == "rewritten":
+            t.commit("overwrite", add=[new, t.data([(1000 * n + k, "x") for k in range(1, 20)])], remove=[f])
+        else:
+            t.commit("overwrite", add=[new], add_deletes={"positions": lambda: [t.position_deletes({f: {0}})], "vectors": lambda: t.vectors({f: {0}}),
+                                                           "keys": lambda: [t.equality_deletes([(1000 * n,)], ["id"])]}[kind]())
+    t.save()
+    return t
+
+
+def test_many_small_commits_of_a_distant_store(folder):
+    """Every file of a range is asked for once, whichever commit it was read ahead for: what a commit costs does not grow
+    with the range, and is what it alone would cost, but for the list that the next one shares."""
+    # list and its size; a manifest or two and one of deletes; data files; a delete file, and the size of a vector's
+    for kind, most in (("rewritten", 2 + 2 + 3), ("positions", 2 + 3 + 2 + 1), ("keys", 2 + 3 + 2 + 1), ("vectors", 2 + 3 + 2 + 2)):
+        t = small_iceberg_commits(f"{folder}/{kind}", kind)
+        seen = []
+        for commits in (SMALL_COMMITS // 2, SMALL_COMMITS):
+            words = Range(t.snapshots[0], t.snapshots[commits]).words()
+            rows, near = read(t.root, *words)
+            distant, far = read(t.root, *words, "--storage-latency", "1")
+            assert rows == distant and rows.count(b"\n") == 2 * commits, (kind, rows.count(b"\n"))
+            seen.append(far["requests"])
+        assert seen[1] - seen[0] <= most * SMALL_COMMITS // 2, (kind, seen)
+    # a commit; the data file's end, which holds all; the new vector and its size, the old one's are there
+    t = tables.table(f"{folder}/delta", tables.DV)
+    tables.append(t, *range(SMALL_COMMITS + 5))
+    for i in range(SMALL_COMMITS):
+        tables.delete(t, i, how="dv")
+    seen = []
+    for commits in (SMALL_COMMITS // 2, SMALL_COMMITS):
+        words = "--from", "2", "--to", str(1 + commits)
+        rows, near = read(t.root, *words)
+        distant, far = read(t.root, *words, "--storage-latency", "1")
+        assert rows == distant and rows.count(b"\n") == commits
+        seen.append(far["requests"])
+    assert seen[1] - seen[0] <= 3 * SMALL_COMMITS // 2, seen
 
 
 def test_a_distant_file_that_is_gone(folder):
