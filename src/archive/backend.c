@@ -164,6 +164,9 @@ static void archive_stats(struct lc_read *read, struct lc_buf *out)
                   ",\"bytes_read\":%" PRId64,
                   (int64_t)meter->lists, (int64_t)meter->stats, (int64_t)meter->opens, (int64_t)meter->reads,
                   (int64_t)meter->bytes);
+    lc_buf_printf(out, ",\"row_groups\":%" PRId64 ",\"row_groups_pruned\":%" PRId64 ",\"pages_pruned\":%" PRId64,
+                  (int64_t)meter->notes[LC_NOTE_ROW_GROUPS], (int64_t)meter->notes[LC_NOTE_ROW_GROUPS_PRUNED],
+                  (int64_t)meter->notes[LC_NOTE_PAGES_PRUNED]);
 }
 
 /* Whether the archived table's ids rise with its commits: Delta versions do. */

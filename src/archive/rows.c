@@ -2,13 +2,15 @@
 /*
  * A commit is read with the columns as they were called then: a column is the one with its id, and where either side
  * has no ids the one with its name. Rows that fold two images are split again, and then the files are read twice, so
- * that old images still leave before new ones.
+ * that old images still leave before new ones. Where all rows of a commit have the same image, what the filter asks of
+ * it leaves row groups and pages unread.
  */
 #include "archive/rows.h"
 
 #include <string.h>
 
 #include "io/parquet.h"
+#include "scan/pushdown.h"
 
 struct lc_archive_rows {
     struct lc_archive_rows_spec spec;
@@ -113,6 +115,38 @@ static lcdc_status lay_out(struct lc_archive_rows *self, lcdc_error **err)
     return LCDC_OK;
 }
 
+/* ---- row groups that hold no wanted row ---- */
+
+/* Where a leaf of `now` stands in `then`, which has the same fields in the same places; NULL: not below it. */
+static const struct lc_field *counterpart(const struct lc_field *now, const struct lc_field *then,
+                                          const struct lc_field *leaf)
+{
+    const struct lc_field *found = now == leaf ? then : NULL;
+    for (size_t i = 0; !found && now->type.kind == LC_TYPE_STRUCT && i < now->n_children; i++)
+        found = counterpart(&now->children[i], &then->children[i], leaf);
+    return found;
+}
+
+/* A row with two images passes with either, which is no conjunction: then every row group is read. */
+static lcdc_status push_down(struct lc_archive_rows *self, lcdc_error **err)
+{
+    const struct lc_range *found;
+    size_t n, kept = 0;
+    if (!self->spec.filter || !self->spec.shape->pushdown || self->row.n_children != 2)
+        return LCDC_OK;
+    LC_TRY(lc_pushdown_ranges(self->spec.filter, &self->arena, &n, &found, err));
+    struct lc_range *ranges = lc_arena_array(&self->arena, n, sizeof(*ranges));
+    LC_TRY_ALLOC(ranges);
+    for (size_t i = 0; i < n; i++) {
+        ranges[kept] = found[i];
+        ranges[kept].field = counterpart(self->spec.columns, &self->row.children[1], found[i].field);
+        kept += ranges[kept].field != NULL;
+    }
+    self->request.n_ranges = kept;
+    self->request.ranges = ranges;
+    return LCDC_OK;
+}
+
 static lcdc_status open_all(struct lc_archive_rows *self, const struct lc_archive_name *name, lcdc_error **err)
 {
     LC_TRY(lc_archive_manifest(self->spec.archive, name, &self->arena, &self->manifest, err));
@@ -122,7 +156,7 @@ static lcdc_status open_all(struct lc_archive_rows *self, const struct lc_archiv
                                                 .match = LC_MATCH_PHYSICAL_NAME,
                                                 .batch_rows = self->spec.shape->batch_rows,
                                                 .memory_limit = self->spec.shape->memory_limit};
-    return LCDC_OK;
+    return push_down(self, err);
 }
 
 lcdc_status lc_archive_rows_open(const struct lc_archive_rows_spec *spec, const struct lc_archive_name *name,

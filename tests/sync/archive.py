@@ -15,6 +15,9 @@ import subprocess
 import sys
 import time
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from delta.random_histories import History
 from delta.tables import append, delete, table, update
@@ -114,6 +117,31 @@ def test_the_archive_answers_as_the_table_does(folder):
     with multiprocessing.Pool(2) as pool:
         bad = [x for x in pool.imap_unordered(one_history, [(s, os.path.join(folder, str(s))) for s in SEEDS]) if x]
     assert not bad, "\n".join(bad)
+
+
+def test_a_filter_leaves_row_groups_unread(folder):
+    """Where a commit has inserts or deletes alone; one with both has two images to ask, and is read."""
+    root, n = os.path.join(folder, "t"), 600_000
+    t = append(table(root), 1)
+    rows_of_one_file = pa.table({"id": pa.array(range(n), pa.int64()), "name": pa.nulls(n, pa.string()), "qty": pa.array([7] * n, pa.int32()), "region": ["a"] * n})
+    pq.write_table(rows_of_one_file, os.path.join(root, "large.parquet"))
+    add = {"path": "large.parquet", "partitionValues": {}, "size": os.path.getsize(os.path.join(root, "large.parquet")), "modificationTime": 1, "dataChange": True}
+    for number, actions in ((2, [{"add": add}]), (3, [{"remove": {"path": "large.parquet", "deletionTimestamp": 2, "dataChange": True}}])):
+        with open(t.log_path(number), "w") as f:
+            f.writelines(json.dumps(a) + "\n" for a in actions)
+    sync = config(folder, sink_options={"path": "archive"})
+    assert sync.once().code == 0
+
+    def asked(*words):
+        r = harness.changes(archived(folder), "--from", 2, *words, "--stats")
+        assert r.code == 0, r.err
+        return harness.rows_of(r.table()), json.loads(r.err.strip().splitlines()[-1])
+    for where, count, pruned in (("id between 300000 and 300009", 10, 4), ("id = 599999", 1, 4), ("id < 0", 0, 6), ("qty = 7 and id in (5, 262143)", 2, 4), ("name is not null", 0, 6)):
+        got, stats = asked("--where", where)
+        assert [r[0] for r in got] == ["insert"] * count + ["delete"] * count, (where, got)
+        assert stats["row_groups_pruned"] == pruned, (where, stats)
+        all_read, stats = asked("--where", where, "--no-pushdown")
+        assert all_read == got and stats["row_groups_pruned"] == 0, (where, stats)
 
 
 def test_ten_readers_cost_one_read_of_the_table(folder):
