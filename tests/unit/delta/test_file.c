@@ -221,6 +221,16 @@ static void test_partition_values(void **state)
     }
 }
 
+static void expect_need(const struct lc_row_set *set, size_t i, const char *url, struct lc_span last)
+{
+    assert_true(i < set->n_needs);
+    const struct lc_needed *need = &set->needs[i];
+    assert_string_equal(need->url, url);
+    assert_int_equal(need->size, -1);
+    assert_int_equal(need->spans[need->n_spans - 1].offset, last.offset);
+    assert_int_equal(need->spans[need->n_spans - 1].n, last.n);
+}
+
 static void test_row_sets(void **state)
 {
     (void)state;
@@ -228,17 +238,25 @@ static void test_row_sets(void **state)
     struct lc_delta_file action = {.path = LC_STR("a"), .rows = 10, .base_row_id = -1, .default_row_version = -1};
     const struct lc_data_file *file = data_file(&arena, &action);
     struct lc_delta_vector none = {0}, some = {'p', LC_STR("/t/v.bin"), 1, 40, 4};
+    struct lc_delta_vector far = {'p', LC_STR("/t/w.bin"), 1 << 20, 40, 1};
     struct lc_row_set set;
     assert_int_equal(lc_delta_row_set(&files, file, LC_DELTA_ROWS_ALIVE, NULL, &none, &arena, &set, NULL), LCDC_OK);
     assert_int_equal(set.rows, 10);
     assert_null(set.load);
     assert_int_equal(lc_delta_row_set(&files, file, LC_DELTA_ROWS_ALIVE, NULL, &some, &arena, &set, NULL), LCDC_OK);
     assert_int_equal(set.rows, 6);
-    assert_string_equal(set.needs_url, "/t/v.bin");
+    assert_int_equal(set.n_needs, 1);
+    expect_need(&set, 0, "/t/v.bin", (struct lc_span){0, 49}); /* with the version before it and its frame */
     assert_int_equal(lc_delta_row_set(&files, file, LC_DELTA_ROWS_DIFFERENCE, &some, &none, &arena, &set, NULL),
                      LCDC_OK);
     assert_int_equal(set.rows, 4);
-    assert_string_equal(set.needs_url, "/t/v.bin");
+    assert_int_equal(set.n_needs, 1);
+    expect_need(&set, 0, "/t/v.bin", (struct lc_span){0, 49});
+    assert_int_equal(lc_delta_row_set(&files, file, LC_DELTA_ROWS_DIFFERENCE, &some, &far, &arena, &set, NULL),
+                     LCDC_OK);
+    assert_int_equal(set.n_needs, 2);
+    expect_need(&set, 0, "/t/w.bin", (struct lc_span){1 << 20, 48}); /* the version is a span of its own */
+    expect_need(&set, 1, "/t/v.bin", (struct lc_span){0, 49});
 }
 
 int main(void)
