@@ -26,6 +26,7 @@ from support.iceberg_writer import Table as IcebergTable
 from sync.running import Sync
 
 TARGETS = ("", "_db", "_again")
+COLUMNS = [("id", "long"), ("name", "string"), ("qty", "int"), ("region", "string")]  # as delta.tables has them
 
 
 class Delta:
@@ -77,8 +78,8 @@ class Delta:
 
 class Iceberg:
     def __init__(self, root, version=2):
-        self.root, self.version = root, version
-        self.i = IcebergTable(root, [("id", "long"), ("name", "string"), ("qty", "int"), ("region", "string")], version=version)
+        self.root, self.version, self.generation = root, version, 0
+        self.i = IcebergTable(root, COLUMNS, version=version)
         self.i.save()
 
     def tip(self):
@@ -111,6 +112,15 @@ class Iceberg:
     def add_column(self, name):
         self.i.add_column(name, "string")
         self.i.save()
+
+    def make_anew(self, *ids):
+        shutil.rmtree(self.root)
+        self.generation += 1
+        self.i = IcebergTable(self.root, COLUMNS, version=self.version, seed=self.generation)
+        make, id = self.i.metadata, f"{self.generation:08x}-1111-4111-8111-111111111111"
+        self.i.metadata = lambda: {**make(), "table-uuid": id}
+        self.i.save()
+        self.append(*ids)
 
     def forget(self):
         """Expires all snapshots but the current one, and removes the files that only they need."""
@@ -516,15 +526,17 @@ def test_made_anew(d):
     for n in (1, 2, 5):
         folder = f"{d}/{n}"
         os.makedirs(folder)
-        with Lake(folder, lake(folder, ("feed", "plain"))) as it:
+        with Lake(folder, lake(folder, ("feed", "plain", "ice2", "ice3"))) as it:
             it.level()
-            it.tables["feed"].make_anew(*range(50, 52))
-            for k in range(1, n):
-                it.tables["feed"].append(60 + k)
-            it.stopped("feed", "recreated")
+            for name in ("feed", "ice2", "ice3"):
+                it.tables[name].make_anew(*range(50, 52))
+                for k in range(1, n):
+                    it.tables[name].append(60 + k)
+            for name in ("feed", "ice2", "ice3"):
+                it.stopped(name, "recreated")
             it.tables["plain"].append(5)
             it.level("plain")
-            it.resume("feed")
+            it.resume("feed", "ice2", "ice3")
             it.end()
 
 
