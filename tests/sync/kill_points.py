@@ -262,9 +262,10 @@ def main():
     with Server() as server, Killer() as killer:
         for sink_of in (Sqlite, Postgresql, Jsonl, Archive):
             for order in ("first", "commits", "gap", *ORDERS):
-                name, folder = f"{sink_of.__name__.lower()}, {order}", harness.workspace(None, "lakecdc-points-")
+                name = f"{sink_of.__name__.lower()}, {order}"
                 if a.only and not all(word in name for word in a.only):
                     continue
+                folder = harness.workspace(None, "lakecdc-points-")
                 try:
                     points = walk(folder, sink_of, server, order, killer, random.Random(a.seed))
                     assert points > 20, f"{points} points"
