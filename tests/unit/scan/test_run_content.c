@@ -303,6 +303,36 @@ static void test_quick_way(void **state)
             expect_quick(&quick_cases[i], threads);
 }
 
+/* Two rows that take each other's texts: whatever is summed up over columns or rows one by one stays as it was. */
+static void test_values_that_swap_places(void **state)
+{
+    (void)state;
+    struct scan_case c;
+    struct lc_data_file files[2] = {{.path = "a", .url = "/a", .size = -1, .rows = QUICK_ROWS},
+                                    {.path = "b", .url = "/b", .size = -1, .rows = QUICK_ROWS}};
+    struct lc_row_set removed = {.file = &files[0], .rows = QUICK_ROWS},
+                      added = {.file = &files[1], .rows = QUICK_ROWS};
+    init(&c, &removed, &added);
+    for (int side = 0; side < 2; side++) {
+        LC_BUF struct lc_buf json;
+        lc_buf_init(&json, 1 << 20);
+        for (int k = 0; k < QUICK_ROWS; k++) {
+            int text = side && (k == 20 || k == 30) ? 50 - k : k, number = side && (k == 70 || k == 80) ? 150 - k : k;
+            lc_buf_printf(&json, "%c{\"k\":%d,\"d\":%d.0,\"v\":\"", k ? ',' : '[', k, number);
+            for (unsigned word = 0, bits = (unsigned)text * 2654435761u; word < 12; word++, bits = bits * 1664525u + 1u)
+                lc_buf_printf(&json, "%08x", bits ^ bits >> 15);
+            lc_buf_printf(&json, "\"}");
+        }
+        lc_buf_char(&json, ']');
+        scan_put(c.storage, files[side].url, "kvd", json.p);
+    }
+    c.memory_limit = QUICK_LIMIT;
+    c.columns = "kd";
+    scan_expect(&c, "d{<20>,<20.0>} d{<30>,<30.0>} d{<70>,<70.0>} d{<80>,<80.0>} "
+                    "i{<20>,<20.0>} i{<30>,<30.0>} i{<70>,<80.0>} i{<80>,<70.0>} ");
+    scan_done(&c);
+}
+
 static void test_memory_runs_out(void **state)
 {
     (void)state;
@@ -328,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_row_ids_come_along),
         cmocka_unit_test(test_random_sides),
         cmocka_unit_test(test_quick_way),
+        cmocka_unit_test(test_values_that_swap_places),
         cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
