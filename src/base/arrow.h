@@ -14,7 +14,7 @@
 
 /* ---- ownership ---- */
 
-void lc_array_release(struct ArrowArray *array);   /* does nothing to a released one; leaves it zeroed */
+void lc_array_release(struct ArrowArray *array); /* does nothing to a released one; leaves it zeroed */
 void lc_schema_release(struct ArrowSchema *schema);
 #define LC_ARRAY LC_CLEANUP(lc_array_release)
 #define LC_SCHEMA LC_CLEANUP(lc_schema_release)

@@ -29,16 +29,16 @@ struct lc_value;
 enum { LC_NO_ID = -1, LC_MAX_DEPTH = 100, LC_MAX_FIELDS = 100000 };
 
 struct lc_field {
-    const char *name;      /* as people see it */
-    const char *physical;  /* as files spell it; equals name where the format has no mapping */
-    int32_t id;            /* LC_NO_ID when the format gives none */
-    bool nullable;         /* as declared; images are nullable throughout */
+    const char *name;     /* as people see it */
+    const char *physical; /* as files spell it; equals name where the format has no mapping */
+    int32_t id;           /* LC_NO_ID when the format gives none */
+    bool nullable;        /* as declared; images are nullable throughout */
     bool is_variant;
     struct lc_type type;
-    size_t n_children;     /* STRUCT: its fields; LIST: the element; MAP: key and value */
+    size_t n_children; /* STRUCT: its fields; LIST: the element; MAP: key and value */
     struct lc_field *children;
     const struct lc_value *initial_default; /* what files from before the column hold; NULL = null */
-    size_t n_aliases;      /* other names that files without ids may use (Iceberg name mapping) */
+    size_t n_aliases;                       /* other names that files without ids may use (Iceberg name mapping) */
     const char **aliases;
 };
 

@@ -45,8 +45,8 @@ void lc_print_f32(float value, char out[32]);
 bool lc_utf8_valid(struct lc_str text);
 
 struct lc_buf {
-    char *p;     /* always terminated once anything was appended */
-    size_t n;    /* bytes in use, without the terminator */
+    char *p;  /* always terminated once anything was appended */
+    size_t n; /* bytes in use, without the terminator */
     size_t cap;
     size_t max;  /* ceiling in bytes */
     bool failed; /* an append did not fit or memory was short; sticky */

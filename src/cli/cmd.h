@@ -29,7 +29,7 @@ enum {
 struct lc_cli_options {
     lcdc_request *request;
     bool has_table;
-    bool has_from; /* a start was named, be it the default */
+    bool has_from;      /* a start was named, be it the default */
     const char *word;   /* the operand of a command that takes no table */
     const char *second; /* the one after it, of a command that has two */
     const char *format, *output, *color;

@@ -156,10 +156,8 @@ static const struct {
     const char *name;
     bool writes, needs_table;
     int (*run)(lcdc_ledger *ledger, const struct lc_cli_options *options);
-} actions[] = {{"list", false, false, list},
-               {"show", false, true, show},
-               {"reset", true, true, reset},
-               {"set", true, true, set}};
+} actions[] = {
+    {"list", false, false, list}, {"show", false, true, show}, {"reset", true, true, reset}, {"set", true, true, set}};
 
 /* ---- the ledger ---- */
 

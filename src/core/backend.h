@@ -20,7 +20,7 @@ struct lc_candidate {
     const char *name; /* filled by the seam */
     bool usable;
     bool absent;        /* not usable, because nothing of this kind is at the location */
-    bool foreign; /* absent, and the location is not even of a kind that could have it: errors leave it out */
+    bool foreign;       /* absent, and the location is not even of a kind that could have it: errors leave it out */
     const char *reason; /* why, or why not, in the engine's own words */
     const char *format; /* "delta", "iceberg"; NULL unknown */
     const char *server_version;
@@ -36,7 +36,7 @@ struct lc_shape {
     bool row_ids;                   /* row ids are wanted in the batches where the table has them */
     int64_t batch_rows;
     int64_t memory_limit;
-    int64_t threads; /* that decode files; 0 = as the backend thinks right */
+    int64_t threads;              /* that decode files; 0 = as the backend thinks right */
     const _Atomic int *cancelled; /* non-zero: stop with LC_R_CANCELLED; looked at for every file and batch */
     const _Atomic int *asked;     /* the same of the call that opens the read; NULL once it is open */
 };

@@ -269,8 +269,8 @@ static lcdc_status fill_read(struct delta_read *self, struct source *source, con
 
 static lcdc_status delta_read_open(void *handle, const lcdc_request *request, struct lc_read **out, lcdc_error **err)
 {
-    static const struct lc_table_read_ops ops = {.commit = read_commit, .state = read_state, .release = read_release,
-                                                .stamp = read_stamp};
+    static const struct lc_table_read_ops ops = {
+        .commit = read_commit, .state = read_state, .release = read_release, .stamp = read_stamp};
     struct source *source = handle;
     struct delta_read *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);

@@ -22,8 +22,8 @@ void lc_delta_paths_done(struct lc_delta_paths *paths);
 
 /** What of a checkpoint is wanted. */
 struct lc_delta_wanted {
-    bool state; /* protocol and metaData */
-    bool files; /* adds */
+    bool state;                        /* protocol and metaData */
+    bool files;                        /* adds */
     const struct lc_delta_paths *only; /* of these files; NULL: of all */
 };
 
@@ -32,7 +32,7 @@ struct lc_delta_wanted {
  * visited actions live in `arena`. Removes in a checkpoint are tombstones and are left out.
  */
 lcdc_status lc_delta_checkpoint_read(const struct lc_delta_log *log, const struct lc_delta_checkpoint *checkpoint,
-                                     const struct lc_delta_wanted *wanted, struct lc_arena *arena,
-                                     lc_delta_visit visit, void *context, lcdc_error **err);
+                                     const struct lc_delta_wanted *wanted, struct lc_arena *arena, lc_delta_visit visit,
+                                     void *context, lcdc_error **err);
 
 #endif

@@ -54,7 +54,7 @@ lcdc_status lc_delta_commit_visit(struct lc_delta_log *log, int64_t version, str
 /** The files that are live at a version. */
 struct lc_delta_snapshot {
     struct lc_arena arena;
-    int64_t version; /* -1: before the first commit, no files */
+    int64_t version;                   /* -1: before the first commit, no files */
     const struct lc_delta_paths *only; /* the others are left out; NULL: none is */
     size_t n, cap, n_live;
     struct lc_delta_entry {

@@ -26,7 +26,7 @@ enum { LC_ICEBERG_MANIFESTS_AHEAD = 16 };
 /** What the partition values of a manifest's files lie between, for one field of its spec. */
 struct lc_iceberg_summary {
     bool may_be_null;
-    bool has_bounds;           /* of the values that are not null; without them nothing is known */
+    bool has_bounds;            /* of the values that are not null; without them nothing is known */
     struct lc_str lower, upper; /* single-value serialisation */
 };
 

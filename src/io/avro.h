@@ -13,22 +13,34 @@
 #include "io/storage.h"
 
 enum lc_avro_kind {
-    LC_AVRO_NULL, LC_AVRO_BOOL, LC_AVRO_INT, LC_AVRO_LONG, LC_AVRO_FLOAT, LC_AVRO_DOUBLE, LC_AVRO_BYTES, LC_AVRO_STRING,
-    LC_AVRO_FIXED, LC_AVRO_ENUM, LC_AVRO_RECORD, LC_AVRO_ARRAY, LC_AVRO_MAP, LC_AVRO_UNION
+    LC_AVRO_NULL,
+    LC_AVRO_BOOL,
+    LC_AVRO_INT,
+    LC_AVRO_LONG,
+    LC_AVRO_FLOAT,
+    LC_AVRO_DOUBLE,
+    LC_AVRO_BYTES,
+    LC_AVRO_STRING,
+    LC_AVRO_FIXED,
+    LC_AVRO_ENUM,
+    LC_AVRO_RECORD,
+    LC_AVRO_ARRAY,
+    LC_AVRO_MAP,
+    LC_AVRO_UNION
 };
 
 /** A node of the writer's schema, borrowed from the reader. */
 struct lc_avro_type {
     enum lc_avro_kind kind;
-    const char *logical;   /* "decimal", "date", ...; NULL */
+    const char *logical; /* "decimal", "date", ...; NULL */
     int precision, scale, fixed_size;
     int32_t element_id, key_id, value_id; /* -1 when absent */
-    size_t n_children;     /* RECORD fields, UNION branches, ENUM symbols (names only), ARRAY/MAP: 1 */
+    size_t n_children;                    /* RECORD fields, UNION branches, ENUM symbols (names only), ARRAY/MAP: 1 */
     struct lc_avro_field {
         const char *name;
-        int32_t id;        /* "field-id", -1 when absent */
+        int32_t id; /* "field-id", -1 when absent */
         const struct lc_avro_type *type;
-    } *children;
+    } * children;
 };
 
 /** A decoded value; lives in the arena given to lc_avro_next(), its type in the reader. */
@@ -36,11 +48,11 @@ struct lc_avro_value {
     const struct lc_avro_type *type; /* after resolving the union; NULL type or kind LC_AVRO_NULL = null */
     union {
         bool b;
-        int64_t i;         /* INT, LONG, ENUM index */
+        int64_t i; /* INT, LONG, ENUM index */
         double f;
         struct lc_str str; /* BYTES, STRING, FIXED */
         struct {
-            size_t n;      /* RECORD: one a field; ARRAY: elements; MAP: 2n values, keys and values in turn */
+            size_t n; /* RECORD: one a field; ARRAY: elements; MAP: 2n values, keys and values in turn */
             struct lc_avro_value *items;
         };
     };

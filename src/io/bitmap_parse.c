@@ -73,8 +73,8 @@ static lcdc_status check_array(struct cursor *c, uint32_t cardinality)
     LC_TRY(take(c, 2 * (size_t)cardinality, "an array container", &at));
     for (uint32_t i = 1; i < cardinality; i++)
         if (load16(c, at + 2 * i) <= load16(c, at + 2 * i - 2))
-            return lc_fail(c->err, LC_R_BITMAP_BAD,
-                           "byte %zu: the values of an array container do not ascend", at + 2 * i);
+            return lc_fail(c->err, LC_R_BITMAP_BAD, "byte %zu: the values of an array container do not ascend",
+                           at + 2 * i);
     return LCDC_OK;
 }
 
@@ -88,8 +88,8 @@ static lcdc_status check_bitset(struct cursor *c, uint32_t cardinality)
     if (bits == cardinality)
         return LCDC_OK;
     return lc_fail(c->err, LC_R_BITMAP_BAD,
-                   "byte %zu: a bitset container has %" PRIu32 " bits where its header says %" PRIu32, at,
-                   bits, cardinality);
+                   "byte %zu: a bitset container has %" PRIu32 " bits where its header says %" PRIu32, at, bits,
+                   cardinality);
 }
 
 static lcdc_status check_runs(struct cursor *c, uint32_t cardinality, struct shape *shape)
@@ -111,8 +111,8 @@ static lcdc_status check_runs(struct cursor *c, uint32_t cardinality, struct sha
     if (values == cardinality)
         return LCDC_OK;
     return lc_fail(c->err, LC_R_BITMAP_BAD,
-                   "byte %zu: a run container has %" PRIu32 " values where its header says %" PRIu32, at,
-                   values, cardinality);
+                   "byte %zu: a run container has %" PRIu32 " values where its header says %" PRIu32, at, values,
+                   cardinality);
 }
 
 static lcdc_status check_container(struct cursor *c, struct shape *shape, uint32_t i)
@@ -123,8 +123,7 @@ static lcdc_status check_container(struct cursor *c, struct shape *shape, uint32
         return lc_fail(c->err, LC_R_BITMAP_BAD, "byte %zu: the keys of the containers do not ascend",
                        shape->keys + 4 * i);
     if (shape->offsets && load32(c, shape->offsets + 4 * i) != c->at - shape->start)
-        return lc_fail(c->err, LC_R_BITMAP_BAD,
-                       "byte %zu: the offset of a container is %" PRIu32 ", it begins at %zu",
+        return lc_fail(c->err, LC_R_BITMAP_BAD, "byte %zu: the offset of a container is %" PRIu32 ", it begins at %zu",
                        shape->offsets + 4 * i, load32(c, shape->offsets + 4 * i), c->at - shape->start);
     shape->cardinality += cardinality;
     if (is_runs)
@@ -146,8 +145,7 @@ static lcdc_status check_header(struct cursor *c, struct shape *out)
         LC_TRY(take(c, 4, "the count of containers", &at));
         shape.containers = load32(c, at);
     } else {
-        return lc_fail(c->err, LC_R_BITMAP_BAD, "byte %zu: %08" PRIx32 " is no cookie of a Roaring bitmap",
-                       at, cookie);
+        return lc_fail(c->err, LC_R_BITMAP_BAD, "byte %zu: %08" PRIx32 " is no cookie of a Roaring bitmap", at, cookie);
     }
     if (shape.containers > MOST_CONTAINERS)
         return lc_fail(c->err, LC_R_BITMAP_BAD, "byte %zu: %" PRIu32 " containers, at most %d can be", at,
@@ -168,10 +166,9 @@ static lcdc_status parse_part(struct cursor *c, struct lc_bitmap *bitmap, uint32
         LC_TRY(check_container(c, &shape, i));
     if (shape.containers == 0)
         return LCDC_OK;
-    roaring_bitmap_t *low =
-        roaring_bitmap_portable_deserialize_safe((const char *)c->bytes + shape.start, c->at - shape.start);
-    if (low &&
-        shape.has_adjacent_runs) /* legal, but CRoaring compares runs one by one: give it its own kind */
+    roaring_bitmap_t *low = roaring_bitmap_portable_deserialize_safe((const char *)c->bytes + shape.start,
+                                                                     c->at - shape.start);
+    if (low && shape.has_adjacent_runs) /* legal, but CRoaring compares runs one by one: give it its own kind */
         (void)roaring_bitmap_remove_run_compression(low);
     return lc_bitmap_insert(bitmap, bitmap->n, high, low, c->err);
 }
@@ -186,16 +183,14 @@ static lcdc_status parse_buckets(struct cursor *c, struct lc_bitmap *bitmap)
         uint32_t high = load32(c, at);
         if (high > INT32_MAX || (i > 0 && high <= before))
             return lc_fail(c->err, LC_R_BITMAP_BAD,
-                           "byte %zu: bucket key %" PRIu32 " is not above the one before it, or past 2^31",
-                           at, high);
+                           "byte %zu: bucket key %" PRIu32 " is not above the one before it, or past 2^31", at, high);
         LC_TRY(parse_part(c, bitmap, high));
         before = high;
     }
     return LCDC_OK;
 }
 
-lcdc_status lc_bitmap_parse(const uint8_t *bytes, size_t n, int64_t expected, struct lc_bitmap **out,
-                            lcdc_error **err)
+lcdc_status lc_bitmap_parse(const uint8_t *bytes, size_t n, int64_t expected, struct lc_bitmap **out, lcdc_error **err)
 {
     struct cursor c = {.bytes = bytes, .n = n, .err = err};
     size_t at;
@@ -203,16 +198,15 @@ lcdc_status lc_bitmap_parse(const uint8_t *bytes, size_t n, int64_t expected, st
     LC_TRY(take(&c, MAGIC_BYTES, "the magic number", &at));
     if (memcmp(bytes, magic, MAGIC_BYTES) != 0)
         return lc_fail(err, LC_R_BITMAP_BAD,
-                       "byte 0: %08" PRIx32 " is not the magic number of a deletion vector, 6439d3d1",
-                       load32(&c, 0));
+                       "byte 0: %08" PRIx32 " is not the magic number of a deletion vector, 6439d3d1", load32(&c, 0));
     LC_TRY(lc_bitmap_new(&bitmap, err));
     LC_TRY(parse_buckets(&c, bitmap));
     if (c.at != n)
         return lc_fail(err, LC_R_BITMAP_BAD, "byte %zu: %zu bytes follow the last bitmap", c.at, n - c.at);
     uint64_t count = lc_bitmap_count(bitmap);
     if (expected >= 0 && count != (uint64_t)expected)
-        return lc_fail(err, LC_R_BITMAP_BAD, "%" PRIu64 " rows are marked where the descriptor says %" PRId64,
-                       count, expected);
+        return lc_fail(err, LC_R_BITMAP_BAD, "%" PRIu64 " rows are marked where the descriptor says %" PRId64, count,
+                       expected);
     *out = lc_steal(bitmap);
     return LCDC_OK;
 }
@@ -226,27 +220,25 @@ lcdc_status lc_bitmap_parse_framed(const uint8_t *bytes, size_t n, int64_t expec
                                    lcdc_error **err)
 {
     if (n < FRAME_BYTES)
-        return lc_fail(err, LC_R_BITMAP_BAD,
-                       "%zu bytes cannot hold the length and the checksum of a deletion vector", n);
+        return lc_fail(err, LC_R_BITMAP_BAD, "%zu bytes cannot hold the length and the checksum of a deletion vector",
+                       n);
     uint32_t length = load32_big(bytes);
     if (length > n - FRAME_BYTES)
         return lc_fail(err, LC_R_BITMAP_BAD,
-                       "a deletion vector of %" PRIu32 " bytes does not fit into the %zu that are there",
-                       length, n);
+                       "a deletion vector of %" PRIu32 " bytes does not fit into the %zu that are there", length, n);
     const uint8_t *payload = bytes + 4;
     uint32_t found = (uint32_t)crc32(0, payload, length), stored = load32_big(payload + length);
     if (found != stored)
         return lc_fail(err, LC_R_BITMAP_BAD,
-                       "the checksum of a deletion vector is %08" PRIx32 ", its bytes have %08" PRIx32,
-                       stored, found);
+                       "the checksum of a deletion vector is %08" PRIx32 ", its bytes have %08" PRIx32, stored, found);
     return lc_bitmap_parse(payload, length, expected, out, err);
 }
 
 /* The value of a character of ZeroMQ RFC 32, 85 for what is none. */
 static uint32_t z85_value(char c)
 {
-    static const char alphabet[] =
-        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+    static const char
+        alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
     const char *at = memchr(alphabet, c, 85);
     return at ? (uint32_t)(at - alphabet) : 85;
 }

@@ -27,26 +27,23 @@ static lcdc_status pass(struct lc_storage *self, const char *operation, lcdc_err
     int64_t number = atomic_fetch_add_explicit(&fault->done, 1, memory_order_relaxed);
     if (number < fault->fail_at)
         return LCDC_OK;
-    return lc_fail(err, LC_R_IO_FAILED, "operation %" PRId64 " (%s) meets the fault that the test asked for",
-                   number, operation);
+    return lc_fail(err, LC_R_IO_FAILED, "operation %" PRId64 " (%s) meets the fault that the test asked for", number,
+                   operation);
 }
 
-static lcdc_status fault_list(struct lc_storage *self, const char *folder, struct lc_listing *out,
-                              lcdc_error **err)
+static lcdc_status fault_list(struct lc_storage *self, const char *folder, struct lc_listing *out, lcdc_error **err)
 {
     LC_TRY(pass(self, "list", err));
     return lc_storage_list(((struct fault *)self)->below, folder, out, err);
 }
 
-static lcdc_status fault_stat(struct lc_storage *self, const char *path, struct lc_file_info *out,
-                              lcdc_error **err)
+static lcdc_status fault_stat(struct lc_storage *self, const char *path, struct lc_file_info *out, lcdc_error **err)
 {
     LC_TRY(pass(self, "stat", err));
     return lc_storage_stat(((struct fault *)self)->below, path, out, err);
 }
 
-static lcdc_status fault_open(struct lc_storage *self, const char *path, struct lc_file **out,
-                              lcdc_error **err)
+static lcdc_status fault_open(struct lc_storage *self, const char *path, struct lc_file **out, lcdc_error **err)
 {
     LC_TRY(pass(self, "open", err));
     LC_FREE struct fault_file *file = lc_calloc(1, sizeof(*file));
@@ -91,8 +88,7 @@ static const struct lc_storage_ops fault_ops = {
     .release = fault_release,
 };
 
-lcdc_status lc_storage_fault(struct lc_storage *take_below, int64_t fail_at, struct lc_storage **out,
-                             lcdc_error **err)
+lcdc_status lc_storage_fault(struct lc_storage *take_below, int64_t fail_at, struct lc_storage **out, lcdc_error **err)
 {
     struct fault *made = lc_calloc(1, sizeof(*made));
     if (!made) {

@@ -38,19 +38,16 @@ lcdc_status lc_json_parse(struct lc_str text, struct json_t **out, lcdc_error **
     if (text.n == 0)
         return lc_fail(err, LC_R_JSON_BAD, "json text is empty");
     if (text.n > MAX_BYTES)
-        return lc_fail(err, LC_R_LIMIT, "json text has %zu bytes, more than the limit of %d", text.n,
-                       MAX_BYTES);
+        return lc_fail(err, LC_R_LIMIT, "json text has %zu bytes, more than the limit of %d", text.n, MAX_BYTES);
     const char *deep = find_too_deep(text);
     if (deep)
-        return lc_fail(err, LC_R_JSON_BAD, "json is nested deeper than %d levels at byte %td",
-                       LC_JSON_MAX_DEPTH, deep - text.p);
-    json_t *json =
-        json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+        return lc_fail(err, LC_R_JSON_BAD, "json is nested deeper than %d levels at byte %td", LC_JSON_MAX_DEPTH,
+                       deep - text.p);
+    json_t *json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     if (!json && (json_error_code(&error) == json_error_out_of_memory || error.text[0] == 0))
         return lc_fail_oom(err); /* jansson says nothing where an allocation of its own failed */
     if (!json)
-        return lc_fail(err, LC_R_JSON_BAD, "json line %d, column %d: %s", error.line, error.column,
-                       error.text);
+        return lc_fail(err, LC_R_JSON_BAD, "json line %d, column %d: %s", error.line, error.column, error.text);
     *out = json;
     return LCDC_OK;
 }

@@ -36,8 +36,7 @@ void lc_meter_counts(const struct lc_meter *meter, struct lc_counts *out)
         out->notes[i] = meter->notes[i];
 }
 
-static lcdc_status meter_list(struct lc_storage *self, const char *folder, struct lc_listing *out,
-                              lcdc_error **err)
+static lcdc_status meter_list(struct lc_storage *self, const char *folder, struct lc_listing *out, lcdc_error **err)
 {
     struct meter *meter = (struct meter *)self;
     count(&meter->counts->lists, 1);
@@ -45,8 +44,7 @@ static lcdc_status meter_list(struct lc_storage *self, const char *folder, struc
     return lc_storage_list(meter->below, folder, out, err);
 }
 
-static lcdc_status meter_stat(struct lc_storage *self, const char *path, struct lc_file_info *out,
-                              lcdc_error **err)
+static lcdc_status meter_stat(struct lc_storage *self, const char *path, struct lc_file_info *out, lcdc_error **err)
 {
     struct meter *meter = (struct meter *)self;
     count(&meter->counts->stats, 1);

@@ -25,9 +25,9 @@ enum lc_match {
 
 /** A value for a column that is not to be taken from the file. */
 struct lc_constant {
-    const struct lc_field *field;  /* a leaf of the requested schema, by pointer */
-    const struct lc_value *value;  /* of the field's type; null allowed */
-    bool only_if_missing;          /* the file's column wins when it is there (Iceberg identity partitions) */
+    const struct lc_field *field; /* a leaf of the requested schema, by pointer */
+    const struct lc_value *value; /* of the field's type; null allowed */
+    bool only_if_missing;         /* the file's column wins when it is there (Iceberg identity partitions) */
 };
 
 struct lc_parquet;
@@ -54,16 +54,16 @@ lcdc_status lc_parquet_schema(struct lc_parquet *file, const struct lc_field **o
 
 /** What to read. Everything is borrowed until the scan is closed. */
 struct lc_parquet_request {
-    const struct lc_field *schema;      /* STRUCT of the columns wanted, in order; may have none */
+    const struct lc_field *schema; /* STRUCT of the columns wanted, in order; may have none */
     enum lc_match match;
     size_t n_constants;
     const struct lc_constant *constants;
-    const struct lc_bitmap *include;    /* positions to read; NULL = all */
-    const struct lc_bitmap *exclude;    /* positions not to read; NULL = none */
-    size_t n_ranges;                    /* conjunction; skips row groups and pages that cannot hold a wanted row */
-    const struct lc_range *ranges;      /* their fields are leaves of `schema` */
-    int64_t batch_rows;                 /* most rows a batch; 0 = 8192 */
-    int64_t memory_limit;               /* bytes this scan may hold, but 4 MiB a column if that is more; 0 = 128 MiB */
+    const struct lc_bitmap *include; /* positions to read; NULL = all */
+    const struct lc_bitmap *exclude; /* positions not to read; NULL = none */
+    size_t n_ranges;                 /* conjunction; skips row groups and pages that cannot hold a wanted row */
+    const struct lc_range *ranges;   /* their fields are leaves of `schema` */
+    int64_t batch_rows;              /* most rows a batch; 0 = 8192 */
+    int64_t memory_limit;            /* bytes this scan may hold, but 4 MiB a column if that is more; 0 = 128 MiB */
 };
 
 struct lc_parquet_scan;

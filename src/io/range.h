@@ -14,11 +14,11 @@ struct lc_range {
     const struct lc_field *field; /* a leaf of the schema the reader was given; compared by pointer */
     const struct lc_value *low;   /* of the field's type; NULL = unbounded */
     const struct lc_value *high;
-    bool low_open, high_open;     /* the bound itself is outside */
-    size_t n_points;              /* when not 0: the only values that are wanted; low and high span them */
+    bool low_open, high_open; /* the bound itself is outside */
+    size_t n_points;          /* when not 0: the only values that are wanted; low and high span them */
     const struct lc_value *points;
-    bool may_be_null;             /* null rows are wanted too */
-    bool only_null;               /* no other rows are */
+    bool may_be_null; /* null rows are wanted too */
+    bool only_null;   /* no other rows are */
 };
 
 /** What is known of a column's values in some set of rows; unknown parts are NULL / -1. */

@@ -33,8 +33,7 @@ static void sort_listing(struct lc_listing *listing)
         }
 }
 
-lcdc_status lc_storage_list(struct lc_storage *storage, const char *folder, struct lc_listing *out,
-                            lcdc_error **err)
+lcdc_status lc_storage_list(struct lc_storage *storage, const char *folder, struct lc_listing *out, lcdc_error **err)
 {
     struct lc_listing found = {0};
     LC_TRY(storage->ops->list(storage, folder, &found, err));
@@ -43,14 +42,12 @@ lcdc_status lc_storage_list(struct lc_storage *storage, const char *folder, stru
     return LCDC_OK;
 }
 
-lcdc_status lc_storage_stat(struct lc_storage *storage, const char *path, struct lc_file_info *out,
-                            lcdc_error **err)
+lcdc_status lc_storage_stat(struct lc_storage *storage, const char *path, struct lc_file_info *out, lcdc_error **err)
 {
     return storage->ops->stat(storage, path, out, err);
 }
 
-lcdc_status lc_storage_open(struct lc_storage *storage, const char *path, struct lc_file **out,
-                            lcdc_error **err)
+lcdc_status lc_storage_open(struct lc_storage *storage, const char *path, struct lc_file **out, lcdc_error **err)
 {
     return storage->ops->open(storage, path, out, err);
 }
@@ -101,9 +98,8 @@ lcdc_status lc_file_read_at(struct lc_file *file, int64_t offset, int64_t n, voi
 {
     int64_t size = lc_file_size(file);
     if (offset < 0 || n < 0 || offset > size || n > size - offset)
-        return lc_fail(err, LC_R_IO_FAILED,
-                       "%" PRId64 " bytes at %" PRId64 " are asked of a file of %" PRId64 " bytes", n, offset,
-                       size);
+        return lc_fail(err, LC_R_IO_FAILED, "%" PRId64 " bytes at %" PRId64 " are asked of a file of %" PRId64 " bytes",
+                       n, offset, size);
     return n == 0 ? LCDC_OK : file->storage->ops->read_at(file, offset, n, out, err);
 }
 
@@ -120,8 +116,7 @@ void lc_storage_free(struct lc_storage *storage)
 }
 
 /* The range lies inside the file: no allocation follows a number that only the table's metadata vouches for. */
-static lcdc_status append_range(struct lc_file *file, int64_t offset, int64_t n, struct lc_buf *out,
-                                lcdc_error **err)
+static lcdc_status append_range(struct lc_file *file, int64_t offset, int64_t n, struct lc_buf *out, lcdc_error **err)
 {
     size_t before = out->n;
     char *at = lc_buf_reserve(out, (size_t)n);
@@ -144,8 +139,8 @@ lcdc_status lc_storage_read(struct lc_storage *storage, const char *path, size_t
     LC_TRY(lc_storage_open(storage, path, &file, err));
     int64_t size = lc_file_size(file);
     if ((uint64_t)size > max || !has_room(out, size))
-        return lc_fail(err, LC_R_LIMIT, "%s has %" PRId64 " bytes, more than the %zu that are read at once",
-                       path, size, max < out->max ? max : out->max);
+        return lc_fail(err, LC_R_LIMIT, "%s has %" PRId64 " bytes, more than the %zu that are read at once", path, size,
+                       max < out->max ? max : out->max);
     lcdc_status status = append_range(file, 0, size, out, err);
     if (status != LCDC_OK)
         lc_error_prefix(err, "%s", path);
@@ -159,13 +154,11 @@ lcdc_status lc_storage_read_range(struct lc_storage *storage, const char *path, 
     LC_TRY(lc_storage_open(storage, path, &file, err));
     int64_t size = lc_file_size(file);
     if (offset < 0 || n < 0 || offset > size || n > size - offset)
-        return lc_fail(err, LC_R_IO_FAILED,
-                       "%s has %" PRId64 " bytes; %" PRId64 " at %" PRId64 " are asked for", path, size, n,
-                       offset);
+        return lc_fail(err, LC_R_IO_FAILED, "%s has %" PRId64 " bytes; %" PRId64 " at %" PRId64 " are asked for", path,
+                       size, n, offset);
     if (!has_room(out, n))
-        return lc_fail(err, LC_R_LIMIT,
-                       "%s: %" PRId64 " bytes are asked for, more than the %zu that are read at once", path,
-                       n, out->max);
+        return lc_fail(err, LC_R_LIMIT, "%s: %" PRId64 " bytes are asked for, more than the %zu that are read at once",
+                       path, n, out->max);
     lcdc_status status = append_range(file, offset, n, out, err);
     if (status != LCDC_OK)
         lc_error_prefix(err, "%s", path);

@@ -16,9 +16,9 @@ struct lc_storage;
 struct lc_file;
 
 struct lc_file_info {
-    char *name;        /* file name, without its folder */
-    int64_t size;      /* bytes; -1 unknown */
-    int64_t mtime_ms;  /* milliseconds since 1970; INT64_MIN unknown */
+    char *name;       /* file name, without its folder */
+    int64_t size;     /* bytes; -1 unknown */
+    int64_t mtime_ms; /* milliseconds since 1970; INT64_MIN unknown */
     bool is_directory;
 };
 
@@ -156,7 +156,7 @@ struct lc_path_map {
     size_t n;
     struct lc_path_rule {
         char *from, *to;
-    } *rules;
+    } * rules;
 };
 lcdc_status lc_path_map_add(struct lc_path_map *map, const char *rule, lcdc_error **err);
 void lc_path_map_done(struct lc_path_map *map);

@@ -5,13 +5,7 @@
 #include <string.h>
 
 const struct lc_sink_ops *const lc_sinks[] = {
-    &lc_sink_arrow,
-    &lc_sink_jsonl,
-    &lc_sink_kafka,
-    &lc_sink_parquet,
-    &lc_sink_postgresql,
-    &lc_sink_sqlite,
-    NULL,
+    &lc_sink_arrow, &lc_sink_jsonl, &lc_sink_kafka, &lc_sink_parquet, &lc_sink_postgresql, &lc_sink_sqlite, NULL,
 };
 
 const struct lc_sink_ops *lc_sink_named(const char *name)

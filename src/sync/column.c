@@ -168,8 +168,7 @@ bool lc_column_can_cast(struct lc_type from, struct lc_type to)
     struct lc_value made;
     bool is_bytes = from.kind == LC_TYPE_FIXED || from.kind == LC_TYPE_UUID;
     /* zero fits every number, every time and its own length */
-    const struct lc_value zero = {.type = from,
-                                  .str = {"", is_bytes ? (size_t)lc_arrow_width(from) : 0}};
+    const struct lc_value zero = {.type = from, .str = {"", is_bytes ? (size_t)lc_arrow_width(from) : 0}};
     struct lc_value sample = {.type = from};
     if (lc_type_is_nested(from.kind) || lc_type_is_nested(to.kind) || from.kind == LC_TYPE_NULL ||
         to.kind == LC_TYPE_NULL)

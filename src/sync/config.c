@@ -146,8 +146,8 @@ lcdc_status lc_config_get_duration(const struct lc_config_reader *reader, const 
     LC_TRY(text_of(reader, values, id, &text, err));
     if (!text || lc_parse_duration(text, out))
         return LCDC_OK;
-    return lc_config_bad_value(reader, lc_keys[id].key, values->nodes[id],
-                               "a number and ms, s, m, h or d, such as 30s", err);
+    return lc_config_bad_value(reader, lc_keys[id].key, values->nodes[id], "a number and ms, s, m, h or d, such as 30s",
+                               err);
 }
 
 /* Relative paths begin at the config's folder, so that a config means the same wherever it is started. */

@@ -79,15 +79,15 @@ lcdc_status lc_metrics_open(struct lcdc_sync *sync, lcdc_error **err)
     if (!config->listen_port)
         return LCDC_OK;
     if (!read_address(config, &four, &six, &is_six))
-        return lc_fail(err, LC_R_HTTP_LISTEN, "metrics: %.100s is not an address of this machine; expected one such as "
-                                              "127.0.0.1",
+        return lc_fail(err, LC_R_HTTP_LISTEN,
+                       "metrics: %.100s is not an address of this machine; expected one such as "
+                       "127.0.0.1",
                        config->listen_host);
     errno = 0;
-    sync->metrics.server =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | (is_six ? MHD_USE_IPv6 : 0), 0, NULL, NULL,
-                         answer, sync, MHD_OPTION_SOCK_ADDR, is_six ? (void *)&six : (void *)&four,
-                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                         (unsigned)TIMEOUT_SECONDS, MHD_OPTION_END);
+    sync->metrics.server = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | (is_six ? MHD_USE_IPv6 : 0), 0, NULL, NULL, answer, sync,
+        MHD_OPTION_SOCK_ADDR, is_six ? (void *)&six : (void *)&four, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS, MHD_OPTION_END);
     if (sync->metrics.server)
         return LCDC_OK;
     return lc_fail(err, LC_R_HTTP_LISTEN, "metrics: %.100s port %d cannot be listened on: %s", config->listen_host,

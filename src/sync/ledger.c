@@ -50,8 +50,7 @@ static lcdc_status run(lcdc_ledger *ledger, const char *sql, lcdc_error **err)
 static lcdc_status number_of(lcdc_ledger *ledger, const char *sql, int64_t *out, lcdc_error **err)
 {
     STATEMENT sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(ledger->db, sql, -1, &statement, NULL) != SQLITE_OK ||
-        sqlite3_step(statement) != SQLITE_ROW)
+    if (sqlite3_prepare_v2(ledger->db, sql, -1, &statement, NULL) != SQLITE_OK || sqlite3_step(statement) != SQLITE_ROW)
         return failed(ledger, "cannot be read", err);
     *out = sqlite3_column_int64(statement, 0);
     return LCDC_OK;
@@ -191,16 +190,14 @@ lcdc_status lc_ledger_save(lcdc_ledger *ledger, const char *table, struct lc_sta
     (void)pthread_mutex_lock(&ledger->mutex);
     (void)sqlite3_bind_text(ledger->save, 1, table, -1, SQLITE_STATIC);
     (void)sqlite3_bind_text64(ledger->save, 2, json.p, json.n, SQLITE_STATIC, SQLITE_UTF8);
-    lcdc_status status = sqlite3_step(ledger->save) == SQLITE_DONE ? LCDC_OK
-                                                                   : failed(ledger, "cannot be written", err);
+    lcdc_status status = sqlite3_step(ledger->save) == SQLITE_DONE ? LCDC_OK : failed(ledger, "cannot be written", err);
     (void)sqlite3_reset(ledger->save);
     (void)sqlite3_clear_bindings(ledger->save);
     (void)pthread_mutex_unlock(&ledger->mutex);
     return status;
 }
 
-static lcdc_status show_row(const char *name, const char *json, lcdc_ledger_row_fn row, void *context,
-                            lcdc_error **err)
+static lcdc_status show_row(const char *name, const char *json, lcdc_ledger_row_fn row, void *context, lcdc_error **err)
 {
     LC_STATE struct lc_state state;
     lc_state_init(&state);

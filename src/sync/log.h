@@ -22,7 +22,7 @@ struct lc_sync_log {
     lcdc_sync_log_fn function; /* NULL: nothing is said */
     void *context;
     bool json;
-    int least; /* lcdc_log_level */
+    int least;             /* lcdc_log_level */
     pthread_mutex_t mutex; /* one line at a time */
 };
 

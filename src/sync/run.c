@@ -149,8 +149,10 @@ static enum lc_state_kind kind_of(const struct lc_state *state, const lcdc_error
         enum lc_state_kind kind;
         bool needs_cursor; /* means this only where there was something to go on from */
     } meanings[] = {
-        {LC_R_SYNC_RECREATED, LC_STATE_RECREATED, false},     {LC_R_CURSOR_OTHER_TABLE, LC_STATE_RECREATED, true},
-        {LC_R_SYNC_SCHEMA, LC_STATE_SCHEMA_CHANGED, false},   {LC_R_SYNC_TARGET, LC_STATE_TARGET_RESET, false},
+        {LC_R_SYNC_RECREATED, LC_STATE_RECREATED, false},
+        {LC_R_CURSOR_OTHER_TABLE, LC_STATE_RECREATED, true},
+        {LC_R_SYNC_SCHEMA, LC_STATE_SCHEMA_CHANGED, false},
+        {LC_R_SYNC_TARGET, LC_STATE_TARGET_RESET, false},
         {LC_R_SINK_TARGET_GONE, LC_STATE_TARGET_RESET, false},
         {LC_R_ICEBERG_NOT_ANCESTOR, LC_STATE_ROLLED_BACK, true},
         {LC_R_DELTA_VERSION_MISSING, LC_STATE_ROLLED_BACK, true},
@@ -360,9 +362,9 @@ static lcdc_status read_table(struct lc_table_run *run, bool *worked, lcdc_error
         if (copied)
             return LCDC_OK;
     }
-    enum lc_read_kind kind = is_full                                            ? LC_READ_STATE
+    enum lc_read_kind kind = is_full                                    ? LC_READ_STATE
                              : run->state.cursor && !run->state.restart ? LC_READ_CHANGES
-                                                                                : LC_READ_FIRST;
+                                                                        : LC_READ_FIRST;
     LC_ERROR lcdc_error *problem = NULL;
     lcdc_status status = lc_run_open_feed(run, kind, &problem);
     if (status != LCDC_OK)

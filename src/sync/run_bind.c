@@ -121,9 +121,7 @@ lcdc_status lc_run_explain(struct lc_table_run *run, lcdc_error *take_problem, l
         LC_TRY(compare_with_ledger(run, err));
         bool of_columns = is_column && strncmp(message, "columns:", 8) == 0;
         bool of_identity = is_column && strncmp(message, "identity:", 9) == 0;
-        int line = config->options_line[of_columns    ? LC_LINE_COLUMNS
-                                        : of_identity ? LC_LINE_IDENTITY
-                                                      : LC_LINE_WHERE];
+        int line = config->options_line[of_columns ? LC_LINE_COLUMNS : of_identity ? LC_LINE_IDENTITY : LC_LINE_WHERE];
         return lc_fail(err, LC_R_CONFIG_VALUE, "%s:%d: table '%.100s': %s", run->world->config->path, line,
                        config->name, message);
     }
@@ -163,8 +161,9 @@ lcdc_status lc_run_explain(struct lc_table_run *run, lcdc_error *take_problem, l
 
 static lcdc_status target_was_reset(const struct lc_table_run *run, lcdc_error **err)
 {
-    return lc_fail(err, LC_R_SYNC_TARGET, "sink '%.100s' has no cursor of this table, the ledger says that %.200s was "
-                                          "delivered to it",
+    return lc_fail(err, LC_R_SYNC_TARGET,
+                   "sink '%.100s' has no cursor of this table, the ledger says that %.200s was "
+                   "delivered to it",
                    run->config->sink->name, run->state.delivered);
 }
 

@@ -29,9 +29,9 @@ enum lc_state_kind {
 struct lc_state {
     enum lc_state_kind kind;
     char *cursor, *delivered;
-    bool restart; /* the next window replaces what the target holds */
-    bool forced;  /* the cursor was set by a person: it wins over the sink's */
-    bool agreed;  /* with restart: the sink has given its cursor up for it (see run_bind.c) */
+    bool restart;  /* the next window replaces what the target holds */
+    bool forced;   /* the cursor was set by a person: it wins over the sink's */
+    bool agreed;   /* with restart: the sink has given its cursor up for it (see run_bind.c) */
     char *verdict; /* a JSON object */
     char *table_id;
     char *columns; /* a JSON list of [name, type] */

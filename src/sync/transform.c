@@ -17,8 +17,8 @@ struct lc_action {
     const char *name;
     struct lc_type from, type; /* CAST; CONSTANT has the latter */
     struct lc_value constant;
-    struct lc_field *rows;               /* EXPRESSION: the columns at that point */
-    const struct lc_expr *is_true, *not; /* the condition and its negation */
+    struct lc_field *rows;                /* EXPRESSION: the columns at that point */
+    const struct lc_expr *is_true, *not ; /* the condition and its negation */
 };
 
 /* ---- binding ---- */
@@ -80,8 +80,8 @@ static lcdc_status add_column(struct binding *binding, const struct lc_step *ste
     LC_TRY(need_free(binding, step, step->column, err));
     char *name = lc_arena_strdup(&binding->out->arena, step->column);
     LC_TRY_ALLOC(name);
-    images->children[images->n_children] =
-        (struct lc_field){.name = name, .physical = name, .id = LC_NO_ID, .nullable = true, .type = type};
+    images->children[images->n_children] = (struct lc_field){
+        .name = name, .physical = name, .id = LC_NO_ID, .nullable = true, .type = type};
     binding->origin[images->n_children++] = SIZE_MAX;
     return LCDC_OK;
 }
@@ -138,8 +138,8 @@ static lcdc_status bind_expression(struct binding *binding, const struct lc_step
     const struct lc_field *images = &binding->out->images;
     out->rows = lc_arena_alloc(arena, sizeof(*out->rows));
     struct lc_field *columns = lc_arena_array(arena, images->n_children, sizeof(*columns));
-    struct lc_expr *not = lc_arena_alloc(arena, sizeof(*not));
-    LC_TRY_ALLOC(out->rows && columns && not);
+    struct lc_expr *not = lc_arena_alloc(arena, sizeof(*not ));
+    LC_TRY_ALLOC(out->rows && columns && not );
     if (images->n_children)
         memcpy(columns, images->children, images->n_children * sizeof(*columns));
     *out->rows = *images;
@@ -147,7 +147,7 @@ static lcdc_status bind_expression(struct binding *binding, const struct lc_step
     if (lc_filter_parse(lc_str_of(step->text), out->rows, arena, &out->is_true, &problem) != LCDC_OK)
         return bad(binding->steps, step->line, err, "%s", lcdc_error_message(problem));
     *not = (struct lc_expr){.kind = LC_EXPR_NOT, .n_args = 1, .args = &out->is_true};
-    out->not = not;
+    out->not = not ;
     return add_column(binding, step, (struct lc_type){.kind = LC_TYPE_BOOL}, err);
 }
 
@@ -409,8 +409,8 @@ bool lc_type_parse(const char *text, struct lc_type *out)
     static const struct {
         const char *word;
         enum lc_type_kind kind;
-    } others[] = {{"int8", LC_TYPE_INT8},     {"int16", LC_TYPE_INT16},   {"int32", LC_TYPE_INT32},
-                  {"int64", LC_TYPE_INT64},   {"integer", LC_TYPE_INT32}, {"long", LC_TYPE_INT64},
+    } others[] = {{"int8", LC_TYPE_INT8},    {"int16", LC_TYPE_INT16},   {"int32", LC_TYPE_INT32},
+                  {"int64", LC_TYPE_INT64},  {"integer", LC_TYPE_INT32}, {"long", LC_TYPE_INT64},
                   {"boolean", LC_TYPE_BOOL}, {"bool", LC_TYPE_BOOL},     {"text", LC_TYPE_STRING}};
     if (parse_decimal(lc_str_of(text), out))
         return true;

@@ -66,8 +66,9 @@ static lcdc_status expand_one(const struct reader *reader, int line, const char 
     while (is_name(*end, end == begin))
         end++;
     if (end == begin || *end != '}')
-        return refuse(reader, line, "\"${\" begins the name of an environment variable, ${NAME}; write \"$${\" for the "
-                                    "characters themselves",
+        return refuse(reader, line,
+                      "\"${\" begins the name of an environment variable, ${NAME}; write \"$${\" for the "
+                      "characters themselves",
                       err);
     LC_FREE char *name = lc_strndup(begin, (size_t)(end - begin));
     LC_TRY_ALLOC(name);
@@ -218,8 +219,8 @@ static lcdc_status read_node(struct reader *reader, const yaml_event_t *event, i
         return read_text(reader, event, out, err);
     case YAML_MAPPING_START_EVENT:
         out->kind = LC_YAML_MAP;
-        LC_TRY(check_node(reader, out->line, event->data.mapping_start.anchor, event->data.mapping_start.tag, depth,
-                          err));
+        LC_TRY(
+            check_node(reader, out->line, event->data.mapping_start.anchor, event->data.mapping_start.tag, depth, err));
         return read_items(reader, YAML_MAPPING_END_EVENT, depth, out, err);
     case YAML_SEQUENCE_START_EVENT:
         out->kind = LC_YAML_LIST;

@@ -44,8 +44,7 @@ static bool is_listed(const struct lc_listing *listing, struct lc_str name)
     return false;
 }
 
-static lcdc_status append(struct lc_listing *listing, struct lc_str name, struct lc_file_info info,
-                          lcdc_error **err)
+static lcdc_status append(struct lc_listing *listing, struct lc_str name, struct lc_file_info info, lcdc_error **err)
 {
     struct lc_file_info *items = lc_realloc(listing->items, listing->n + 1, sizeof(*items));
     LC_TRY_ALLOC(items);
@@ -56,8 +55,7 @@ static lcdc_status append(struct lc_listing *listing, struct lc_str name, struct
     return LCDC_OK;
 }
 
-static lcdc_status memory_list(struct lc_storage *self, const char *folder, struct lc_listing *out,
-                               lcdc_error **err)
+static lcdc_status memory_list(struct lc_storage *self, const char *folder, struct lc_listing *out, lcdc_error **err)
 {
     struct memory *memory = (struct memory *)self;
     LC_CLEANUP(lc_listing_done) struct lc_listing found = {0};
@@ -81,8 +79,7 @@ static lcdc_status memory_list(struct lc_storage *self, const char *folder, stru
     return LCDC_OK;
 }
 
-static lcdc_status memory_stat(struct lc_storage *self, const char *path, struct lc_file_info *out,
-                               lcdc_error **err)
+static lcdc_status memory_stat(struct lc_storage *self, const char *path, struct lc_file_info *out, lcdc_error **err)
 {
     const struct memory_file *file = find((struct memory *)self, path);
     if (!file)
@@ -91,8 +88,7 @@ static lcdc_status memory_stat(struct lc_storage *self, const char *path, struct
     return LCDC_OK;
 }
 
-static lcdc_status memory_open(struct lc_storage *self, const char *path, struct lc_file **out,
-                               lcdc_error **err)
+static lcdc_status memory_open(struct lc_storage *self, const char *path, struct lc_file **out, lcdc_error **err)
 {
     const struct memory_file *file = find((struct memory *)self, path);
     if (!file)
@@ -109,8 +105,7 @@ static int64_t memory_size(struct lc_file *file)
     return (int64_t)((struct memory_handle *)file)->n;
 }
 
-static lcdc_status memory_read_at(struct lc_file *file, int64_t offset, int64_t n, void *out,
-                                  lcdc_error **err)
+static lcdc_status memory_read_at(struct lc_file *file, int64_t offset, int64_t n, void *out, lcdc_error **err)
 {
     (void)err;
     memcpy(out, ((struct memory_handle *)file)->bytes + offset, (size_t)n);
@@ -175,8 +170,7 @@ lcdc_status lc_memory_storage_add(struct lc_storage *storage, const char *path, 
     return LCDC_OK;
 }
 
-lcdc_status lc_memory_storage_add_text(struct lc_storage *storage, const char *path, const char *text,
-                                       lcdc_error **err)
+lcdc_status lc_memory_storage_add_text(struct lc_storage *storage, const char *path, const char *text, lcdc_error **err)
 {
     return lc_memory_storage_add(storage, path, text, strlen(text), err);
 }

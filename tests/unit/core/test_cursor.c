@@ -142,10 +142,8 @@ static void test_another_history(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_form),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_another_table),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_form),
+        cmocka_unit_test(test_damaged),         cmocka_unit_test(test_another_table),
         cmocka_unit_test(test_another_history),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,9 +166,8 @@ static void test_memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),           cmocka_unit_test(test_large_sets),
-        cmocka_unit_test(test_error),           cmocka_unit_test(test_closed_half_way),
-        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_order),           cmocka_unit_test(test_large_sets),      cmocka_unit_test(test_error),
+        cmocka_unit_test(test_closed_half_way), cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,8 +226,8 @@ static void test_many_rows(void **state)
     for (int i = 0; i < ROWS; i++) {
         bool is_copy = i % 3 == 0;
         lc_buf_printf(&before, "%s{\"k\":%d,\"v\":\"a\"}", i ? "," : "[", i);
-        lc_buf_printf(&after, "%s{\"k\":%d,\"v\":\"%s\",\"_id\":%d,\"_ver\":%d}", i ? "," : "[", i,
-                      is_copy ? "a" : "b", BASE + i, is_copy ? 1 : 5);
+        lc_buf_printf(&after, "%s{\"k\":%d,\"v\":\"%s\",\"_id\":%d,\"_ver\":%d}", i ? "," : "[", i, is_copy ? "a" : "b",
+                      BASE + i, is_copy ? 1 : 5);
         updated += !is_copy;
     }
     lc_buf_char(&before, ']');

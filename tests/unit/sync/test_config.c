@@ -43,41 +43,40 @@ static lcdc_status parse(const char *text, struct lc_config *out, lcdc_error **e
 
 /* ---- what is read ---- */
 
-static const char whole[] =
-    "version: 1\n"
-    "ledger: state/ledger.db\n"
-    "interval: 2m\n"
-    "workers: 8\n"
-    "retry: {first: 2s, most: 1h}\n"
-    "log: {format: json, level: warn}\n"
-    "metrics: {listen: '[::1]:9187', file: numbers.prom}\n"
-    "sources:\n"
-    "  lake: {path: data, path_map: ['/a=/b', '/c=/d']}\n"
-    "  ice: {catalog: 'https://user:pw@cat/v1', timeout: 5}\n"
-    "  spark: {spark: 'sc://host:15002/;token=${SECRET}'}\n"
-    "sinks:\n"
-    "  out: {type: test, place: here, path: out.db}\n"
-    "tables:\n"
-    "  orders:\n"
-    "    source: lake\n"
-    "    table: sales/orders\n"
-    "    sink: out\n"
-    "    sink_options: {shape: deep, place: there}\n"
-    "    mode: incremental\n"
-    "    start: 2024-02-29\n"
-    "    columns: [id, \"name\"]\n"
-    "    where: qty > 3\n"
-    "    identity: id, name\n"
-    "    interval: 500ms\n"
-    "    on_gap: resnapshot\n"
-    "    transforms:\n"
-    "      - rename: {a: b}\n"
-    "      - drop: [c, d]\n"
-    "      - constant: {s: eu, i: 7, t: true, f: 1.5, q: \"7\"}\n"
-    "      - cast: {qty: 'decimal(10, 2)'}\n"
-    "        expression: {big: qty > 100}\n"
-    "  spark table: {source: spark, table: db.t, sink: out}\n"
-    "  ice: {source: ice, table: ns.t, sink: out}\n";
+static const char whole[] = "version: 1\n"
+                            "ledger: state/ledger.db\n"
+                            "interval: 2m\n"
+                            "workers: 8\n"
+                            "retry: {first: 2s, most: 1h}\n"
+                            "log: {format: json, level: warn}\n"
+                            "metrics: {listen: '[::1]:9187', file: numbers.prom}\n"
+                            "sources:\n"
+                            "  lake: {path: data, path_map: ['/a=/b', '/c=/d']}\n"
+                            "  ice: {catalog: 'https://user:pw@cat/v1', timeout: 5}\n"
+                            "  spark: {spark: 'sc://host:15002/;token=${SECRET}'}\n"
+                            "sinks:\n"
+                            "  out: {type: test, place: here, path: out.db}\n"
+                            "tables:\n"
+                            "  orders:\n"
+                            "    source: lake\n"
+                            "    table: sales/orders\n"
+                            "    sink: out\n"
+                            "    sink_options: {shape: deep, place: there}\n"
+                            "    mode: incremental\n"
+                            "    start: 2024-02-29\n"
+                            "    columns: [id, \"name\"]\n"
+                            "    where: qty > 3\n"
+                            "    identity: id, name\n"
+                            "    interval: 500ms\n"
+                            "    on_gap: resnapshot\n"
+                            "    transforms:\n"
+                            "      - rename: {a: b}\n"
+                            "      - drop: [c, d]\n"
+                            "      - constant: {s: eu, i: 7, t: true, f: 1.5, q: \"7\"}\n"
+                            "      - cast: {qty: 'decimal(10, 2)'}\n"
+                            "        expression: {big: qty > 100}\n"
+                            "  spark table: {source: spark, table: db.t, sink: out}\n"
+                            "  ice: {source: ice, table: ns.t, sink: out}\n";
 
 static const char *setting(const struct lc_table_config *table, const char *key)
 {
@@ -92,10 +91,9 @@ static const char *setting(const struct lc_table_config *table, const char *key)
 
 static void check_steps(const struct lc_steps *steps)
 {
-    static const enum lc_step_kind kinds[] = {LC_STEP_RENAME,   LC_STEP_DROP,     LC_STEP_DROP,
-                                              LC_STEP_CONSTANT, LC_STEP_CONSTANT, LC_STEP_CONSTANT,
-                                              LC_STEP_CONSTANT, LC_STEP_CONSTANT, LC_STEP_CAST,
-                                              LC_STEP_EXPRESSION};
+    static const enum lc_step_kind kinds[] = {LC_STEP_RENAME,   LC_STEP_DROP,      LC_STEP_DROP,     LC_STEP_CONSTANT,
+                                              LC_STEP_CONSTANT, LC_STEP_CONSTANT,  LC_STEP_CONSTANT, LC_STEP_CONSTANT,
+                                              LC_STEP_CAST,     LC_STEP_EXPRESSION};
     static const enum lc_type_kind constants[] = {LC_TYPE_STRING, LC_TYPE_INT64, LC_TYPE_BOOL, LC_TYPE_DOUBLE,
                                                   LC_TYPE_STRING};
     assert_int_equal(steps->n, 10);
@@ -201,10 +199,8 @@ static const struct {
      "2: interval: found '30', expected a number and ms, s, m, h or d, such as 30s"},
     {"version: 1\ninterval: 0s\n" SOURCES SINKS "tables: {}\n",
      "2: interval: found '0s', expected a number and ms, s, m, h or d, such as 30s"},
-    {"version: 1\nretry: {first: 1m, most: 1s}\n" SOURCES SINKS "tables: {}\n",
-     "2: retry: most is shorter than first"},
-    {"version: 1\nlog: {format: xml}\n" SOURCES SINKS "tables: {}\n",
-     "2: format: found 'xml', expected text or json"},
+    {"version: 1\nretry: {first: 1m, most: 1s}\n" SOURCES SINKS "tables: {}\n", "2: retry: most is shorter than first"},
+    {"version: 1\nlog: {format: xml}\n" SOURCES SINKS "tables: {}\n", "2: format: found 'xml', expected text or json"},
     {"version: 1\nlog: json\n" SOURCES SINKS "tables: {}\n", "2: log: found 'json', expected keys below it"},
     {"version: 1\nmetrics: {listen: 9187}\n" SOURCES SINKS "tables: {}\n",
      "2: listen: found '9187', expected an address and a port, such as 127.0.0.1:9187"},
@@ -222,8 +218,7 @@ static const struct {
      "2: path_map: found 'x', expected FROM=TO"},
     {"version: 1\n" SOURCES "sinks: {out: {place: x}}\ntables: {}\n",
      "4: sink 'out' lacks the key 'type': the kind of sink; its own options stand beside it (docs/sinks.md)"},
-    {"version: 1\n" SOURCES "sinks: {out: {type: tset}}\ntables: {}\n",
-     "4: type: found 'tset', expected one of test"},
+    {"version: 1\n" SOURCES "sinks: {out: {type: tset}}\ntables: {}\n", "4: type: found 'tset', expected one of test"},
     {"version: 1\n" SOURCES "sinks: {out: {type: test, plaec: x}}\ntables: {}\n",
      "4: sink 'out' has no key 'plaec'; did you mean 'place'"},
     {"version: 1\n" SOURCES "sinks: {out: {type: test, place: x, shape: round}}\ntables: {}\n",
@@ -243,8 +238,7 @@ static const struct {
      "7: start: found '2024-02-30', expected latest, oldest, a version or snapshot id, a timestamp or a tag"},
     {HEAD TABLE ", columns: {a: b}}\n", "7: columns: found keys, expected a text"},
     {HEAD TABLE ", columns: [[a]]}\n", "7: columns: found a list, expected a text"},
-    {HEAD TABLE ", columns: ['a,,b']}\n",
-     "7: columns: found 'a,,b', expected names with commas between them"},
+    {HEAD TABLE ", columns: ['a,,b']}\n", "7: columns: found 'a,,b', expected names with commas between them"},
     {HEAD TABLE ", drop_noop: maybe}\n", "7: drop_noop: found 'maybe', expected true or false"},
     {HEAD TABLE ", batch_rows: '${SECRET}'}\n",
      "7: batch_rows: found '${SECRET}', expected a value that the reader takes"},
@@ -294,8 +288,8 @@ static void one_path_is_of_one_table(void **state)
     static const struct {
         const char *type, *first, *second;
         bool is_same;
-    } cases[] = {{"own", "out", "out", true},      {"own", "out", "./out", true}, {"own", "a/b", "a//./b/", true},
-                 {"own", "/etc/a", "a", true},     {"own", "out", "out2", false}, {"own", "a/b", "a/b/c", false},
+    } cases[] = {{"own", "out", "out", true},        {"own", "out", "./out", true}, {"own", "a/b", "a//./b/", true},
+                 {"own", "/etc/a", "a", true},       {"own", "out", "out2", false}, {"own", "a/b", "a/b/c", false},
                  {"own", "a", "'${SECRET}'", false}, {"test", "out", "out", false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[1024];
@@ -357,9 +351,22 @@ static void durations(void **state)
     static const struct {
         const char *text;
         int64_t ms; /* 0: none */
-    } cases[] = {{"1ms", 1}, {"30s", 30000}, {"5m", 300000}, {"2h", 7200000}, {"1d", 86400000}, {"", 0}, {"5", 0},
-                 {"s", 0}, {"-1s", 0}, {"1.5s", 0}, {"1 s", 0}, {"1w", 0}, {"99999999999999999999s", 0},
-                 {"9223372036854775807d", 0}, {"4000d", 0}, {"0ms", 0}};
+    } cases[] = {{"1ms", 1},
+                 {"30s", 30000},
+                 {"5m", 300000},
+                 {"2h", 7200000},
+                 {"1d", 86400000},
+                 {"", 0},
+                 {"5", 0},
+                 {"s", 0},
+                 {"-1s", 0},
+                 {"1.5s", 0},
+                 {"1 s", 0},
+                 {"1w", 0},
+                 {"99999999999999999999s", 0},
+                 {"9223372036854775807d", 0},
+                 {"4000d", 0},
+                 {"0ms", 0}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         int64_t ms = 0;
         assert_int_equal(lc_parse_duration(cases[i].text, &ms), cases[i].ms != 0);

@@ -273,8 +273,8 @@ static void casts_are_exact_or_refused(void **state)
 static void types_that_have_nothing_in_common(void **state)
 {
     (void)state;
-    static const char *const pairs[][2] = {{"date", "int"}, {"double", "boolean"}, {"timestamp", "timestamp_ntz"},
-                                           {"binary", "int"}, {"boolean", "int"}};
+    static const char *const pairs[][2] = {
+        {"date", "int"}, {"double", "boolean"}, {"timestamp", "timestamp_ntz"}, {"binary", "int"}, {"boolean", "int"}};
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         struct lc_type from, to;
         assert_true(lc_type_parse(pairs[i][0], &from) && lc_type_parse(pairs[i][1], &to));
@@ -285,8 +285,9 @@ static void types_that_have_nothing_in_common(void **state)
 static void words_of_types(void **state)
 {
     (void)state;
-    static const char *const none[] = {"", "struct", "array<int>", "decimal", "decimal(0,0)", "decimal(5,6)",
-                                       "decimal(5)", "decimal(x,1)", "fixed", "void", "INT ", "number"};
+    static const char *const none[] = {
+        "",           "struct",       "array<int>", "decimal", "decimal(0,0)", "decimal(5,6)",
+        "decimal(5)", "decimal(x,1)", "fixed",      "void",    "INT ",         "number"};
     struct lc_type type;
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
         assert_false(lc_type_parse(none[i], &type));
@@ -325,8 +326,8 @@ static void nested_columns(void **state)
 {
     (void)state;
     struct lc_field inner[] = {COLUMN("a", LC_TYPE_INT64), COLUMN("b", LC_TYPE_STRING)};
-    struct lc_field element = COLUMN("element", LC_TYPE_INT32), pair[] = {COLUMN("key", LC_TYPE_STRING),
-                                                                         COLUMN("value", LC_TYPE_DOUBLE)};
+    struct lc_field element = COLUMN("element", LC_TYPE_INT32),
+                    pair[] = {COLUMN("key", LC_TYPE_STRING), COLUMN("value", LC_TYPE_DOUBLE)};
     struct lc_field outer[] = {COLUMN("s", LC_TYPE_STRUCT), COLUMN("l", LC_TYPE_LIST), COLUMN("m", LC_TYPE_MAP)};
     struct lc_field root = {
         .name = "", .physical = "", .type.kind = LC_TYPE_STRUCT, .n_children = 3, .children = outer};
