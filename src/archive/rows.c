@@ -121,8 +121,10 @@ static lcdc_status lay_out(struct lc_archive_rows *self, lcdc_error **err)
 static const struct lc_field *counterpart(const struct lc_field *now, const struct lc_field *then,
                                           const struct lc_field *leaf)
 {
-    const struct lc_field *found = now == leaf ? then : NULL;
-    for (size_t i = 0; !found && now->type.kind == LC_TYPE_STRUCT && i < now->n_children; i++)
+    const struct lc_field *found = NULL;
+    if (now == leaf)
+        return then;
+    for (size_t i = 0; !found && then && now->type.kind == LC_TYPE_STRUCT && i < now->n_children; i++)
         found = counterpart(&now->children[i], &then->children[i], leaf);
     return found;
 }
