@@ -35,11 +35,21 @@ def machine():
     return f"{os.cpu_count()} cores of {model}, {memory:.0f} GB, {system}, Linux {platform.release().split('-')[0]}"
 
 
+def snappy(build):
+    """The file that this project unpacks Snappy with: the system's, or a build for this generation of processors."""
+    found = re.search(r"libsnappy\S* => (\S+)", output("ldd", f"{build}/bin/lakecdc"))
+    if not found:
+        return ""
+    built_for = re.search(r"glibc-hwcaps/([^/]+)/", found.group(1))
+    return f"built for {built_for.group(1)}" if built_for else "the system's"
+
+
 def versions(build, python):
     found = {"lakecdc": output(f"{build}/bin/lakecdc", "--version").removeprefix("lakecdc ").split("\n")[0]}
     commit = output("git", "describe", "--always", "--dirty", "--exclude", "*")
     if commit:
         found["lakecdc"] += f" ({commit})"
+    found["its Snappy"] = snappy(build)
     packages = output(python, "-c", "import importlib.metadata as m\n"
                       "for p in 'deltalake', 'pyiceberg', 'duckdb', 'pyarrow': print(p, m.version(p))")
     found |= dict(line.split() for line in packages.splitlines())
