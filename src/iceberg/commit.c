@@ -312,18 +312,20 @@ static bool is_planned(const struct lc_iceberg_snapshot *snapshot)
     return snapshot->manifest_list && strcmp(snapshot->operation, REPLACE) != 0;
 }
 
-/* The manifests that a snapshot wrote: those that planning it reads for certain. */
-static void want_own_manifests(struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot)
+/* The manifests that a snapshot wrote: those that planning it reads for certain. False when its list cannot be read;
+   planning it will say why. */
+static bool want_own_manifests(struct lc_iceberg_table *table, const struct lc_iceberg_snapshot *snapshot)
 {
     LC_ARENA struct lc_arena arena = {0};
     struct lc_iceberg_list list;
     if (lc_iceberg_list_read(table, snapshot, &arena, &list, NULL) != LCDC_OK)
-        return; /* planning it will say why */
+        return false;
     for (size_t i = 0, n = 0; i < list.n && n < LC_ICEBERG_MANIFESTS_AHEAD; i++)
         if (list.manifests[i].snapshot_id == snapshot->id) {
             lc_iceberg_manifest_want(table, &list.manifests[i]);
             n++;
         }
+    return true;
 }
 
 void lc_iceberg_plan_ahead(const struct lc_iceberg_planner *planner, size_t n,
@@ -333,8 +335,9 @@ void lc_iceberg_plan_ahead(const struct lc_iceberg_planner *planner, size_t n,
         if (is_planned(snapshots[i]))
             lc_iceberg_manifests_want(planner->table, snapshots[i]);
     for (size_t i = 0; i < n; i++)
-        if (is_planned(snapshots[i]) && lc_storage_is_remote(planner->table->storage, snapshots[i]->manifest_list))
-            want_own_manifests(planner->table, snapshots[i]);
+        if (is_planned(snapshots[i]) && lc_storage_is_remote(planner->table->storage, snapshots[i]->manifest_list) &&
+            !want_own_manifests(planner->table, snapshots[i]))
+            return; /* a store that does not answer is not asked for the others */
 }
 
 static lcdc_status plan_state(struct builder *b, lcdc_error **err)

@@ -186,12 +186,21 @@ static void want_sets(struct lc_table_read *self, size_t n, const struct lc_row_
         want_set(self->context.storage, &sets[i]);
 }
 
+/* Distant files of the commits after one that could be loaded are fetched together. */
+static void look_ahead(struct lc_table_read *self, int64_t loaded)
+{
+    int64_t first = loaded + 1, n = self->read.n_commits - first;
+    if (self->ops->ahead && loaded % CHECKED_COMMITS == 0 && n > 0)
+        self->ops->ahead(self, first, n < CHECKED_COMMITS ? n : CHECKED_COMMITS);
+}
+
 static lcdc_status load_checked(struct lc_table_read *self, const struct pruning *pruning, int64_t index,
                                 struct checked *out, lcdc_error **err)
 {
     struct lc_commit *commit = &out->commit;
     struct pruned pruned;
     LC_TRY(load_commit(self, index, commit, err));
+    look_ahead(self, index);
     out->is_loaded = true;
     LC_TRY(prune_commit(pruning, commit, &pruned, err));
     want_sets(self, commit->n_removed, commit->removed);
@@ -207,18 +216,9 @@ static lcdc_status check_commit(struct lc_table_read *self, const struct lc_comm
     return check_sets(self, commit->n_changes, commit->changes, err);
 }
 
-/* Distant files of the next commits are fetched together; a single commit looks after itself. */
-static void look_ahead(struct lc_table_read *self, int64_t first)
-{
-    int64_t n = self->read.n_commits - first;
-    if (self->ops->ahead && n > 1)
-        self->ops->ahead(self, first, n < CHECKED_COMMITS ? n : CHECKED_COMMITS);
-}
-
 /* Loads commits from number `first` on, as many as fit, and says which files of theirs will be looked for. */
 static void load_batch(struct lc_table_read *self, const struct pruning *pruning, int64_t first, struct batch *out)
 {
-    look_ahead(self, first);
     while (out->n < CHECKED_COMMITS && out->n_sets < CHECKED_SETS && first < self->read.n_commits) {
         struct checked *item = &out->items[out->n++];
         *item = (struct checked){0};
@@ -342,9 +342,8 @@ static lcdc_status load_next(struct commit_stream *self, bool *more, lcdc_error 
     if (self->at_state)
         LC_TRY(table->ops->state(table, self->at_end, &self->commit, err));
     else {
-        if (self->index % CHECKED_COMMITS == 0)
-            look_ahead(table, self->index);
         LC_TRY(load_commit(table, self->index, &self->commit, err));
+        look_ahead(table, self->index);
     }
     self->loaded = true;
     self->state_done = true;
