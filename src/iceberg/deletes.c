@@ -462,6 +462,7 @@ struct applicable {
     bool keys[2]; /* equality deletes apply on the side */
     bool same_keys;
     const struct lc_iceberg_file *vector[2];
+    int64_t most[2]; /* rows that position deletes name, at most */
 };
 
 static lcdc_status what_applies(const struct lc_iceberg_deletes *self, const struct lc_iceberg_file *data,
@@ -479,6 +480,8 @@ static lcdc_status what_applies(const struct lc_iceberg_deletes *self, const str
             bool by_vector = out->vector[side] != NULL;
             hits[side] = d->on[side] && (by_vector ? vector_applies(d, data, path) : positions_apply(d, data, path));
             out->n[side] += hits[side];
+            if (hits[side] && __builtin_add_overflow(out->most[side], d->file->record_count, &out->most[side]))
+                out->most[side] = INT64_MAX;
         }
         out->same = out->same && hits[0] == hits[1];
     }
@@ -767,8 +770,7 @@ lcdc_status lc_iceberg_rows_changed(struct lc_iceberg_deletes *deletes, enum lc_
     LC_TRY(add_needs(deletes, &applies, data, arena, &set, err));
     if (applies.same_keys) { /* keys hit the same rows on both sides: only positions changed */
         LC_TRY(set_load(deletes, alive, true, data, arena, &set, err));
-        if (applies.vector[other])
-            set.rows = applies.vector[other]->record_count; /* at most */
+        set.rows = applies.most[other] < file->rows || file->rows < 0 ? applies.most[other] : file->rows; /* at most */
         if (applies.keys[alive])
             LC_TRY(set_filter(deletes, ALIVE, alive, data, arena, &set, err));
     } else {

@@ -46,16 +46,24 @@ static int64_t memory_for(int64_t removed_rows)
     return filter + filter / 32 + removed_rows * (int64_t)sizeof(uint32_t);
 }
 
+/* About what the rows of a set take in its file: a set may be a few rows of a large one. */
+static int64_t bytes_of(const struct lc_side_set *set)
+{
+    const struct lc_data_file *file = set->from->file;
+    if (file->size < 0)
+        return set->n_rows * GUESSED_ROW;
+    return set->n_rows < file->rows ? (int64_t)((double)file->size * (double)set->n_rows / (double)file->rows)
+                                    : file->size;
+}
+
 static bool is_worth_it(const struct lc_content *content)
 {
     const struct lc_side *removed = &content->sides[LC_HASH_REMOVED], *added = &content->sides[LC_HASH_ADDED];
     int64_t limit = content->spec.shape->memory_limit, bytes = 0;
     if (content->spec.glance_fails && *content->spec.glance_fails)
         return false;
-    for (size_t i = 0; i < removed->n; i++) {
-        int64_t size = removed->sets[i].from->file->size;
-        bytes += size >= 0 ? size : removed->sets[i].n_rows * GUESSED_ROW;
-    }
+    for (size_t i = 0; i < removed->n; i++)
+        bytes += bytes_of(&removed->sets[i]);
     /* rows that ranges leave out may be left out on one side only: their equals would be left, and not be found */
     return removed->n && added->n && !content->spec.n_ranges && bytes > limit / SMALL_FRACTION &&
            memory_for(removed->n_rows) <= limit / 4 * 3;
