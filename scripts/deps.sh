@@ -102,7 +102,8 @@ snappy() {
     rm -rf $folder $part
     mkdir -p $part
     mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' 'Origin: Debian' |
-        sed -n '/-security$/!{s/ .*//p;q}')
+        sed -n '/-security$/!s/ .*//p') || true
+    mirror=${mirror%%$'\n'*}
     if ! make_snappy $part "${mirror%/}/pool/main/s/snappy" >$part/log 2>&1; then
         say "no quicker Snappy: $(tail -n 1 $part/log)"
         return 0
