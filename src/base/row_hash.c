@@ -267,6 +267,14 @@ static lcdc_status hash_column(const struct lc_field *field, const struct ArrowA
     return lc_fail(err, LC_R_INTERNAL, "row hash: type %d", (int)field->type.kind);
 }
 
+void lc_hash_sum(struct lc_hash *sum, size_t n, const struct lc_hash *hashes, const uint8_t *which)
+{
+    for (size_t i = 0; i < n; i++) {
+        sum->a += which && !which[i] ? 0 : hashes[i].a;
+        sum->b += which && !which[i] ? 0 : hashes[i].b;
+    }
+}
+
 lcdc_status lc_row_hash_more(const struct lc_field *schema, const struct ArrowArray *rows, size_t n_columns,
                              const size_t *columns, struct lc_hash *hashes, lcdc_error **err)
 {

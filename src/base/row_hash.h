@@ -19,6 +19,9 @@ static inline bool lc_hash_equal(struct lc_hash x, struct lc_hash y)
     return x.a == y.a && x.b == y.b;
 }
 
+/** Adds hashes up, those whose byte in `which` is 1 (NULL: all): what a set of rows is, whatever their order. */
+void lc_hash_sum(struct lc_hash *sum, size_t n, const struct lc_hash *hashes, const uint8_t *which);
+
 /**
  * out[i] = hash of row i over the chosen columns of a struct array of type `schema` (columns NULL: all, in order).
  * Column order matters; the hash of a subset is not that of the whole.

@@ -156,14 +156,6 @@ static lcdc_status grow(struct hashing *job, int64_t n, lcdc_error **err)
     return LCDC_OK;
 }
 
-static void add_hashes(struct lc_hash *sum, size_t n, const struct lc_hash *hashes, const uint8_t *which)
-{
-    for (size_t i = 0; i < n; i++) {
-        sum->a += which && !which[i] ? 0 : hashes[i].a;
-        sum->b += which && !which[i] ? 0 : hashes[i].b;
-    }
-}
-
 /* The hash of a row goes on from that of its first columns. */
 static lcdc_status hash_rows(struct hashing *job, const struct ArrowArray *rows, lcdc_error **err)
 {
@@ -214,14 +206,14 @@ static lcdc_status look_at(struct hashing *job, struct ArrowArray *rows, const s
                                .writer = job->writer};
     size_t n_missing = 0;
     LC_TRY(hash_rows(job, rows, err));
-    add_hashes(&set->sum, hashed.n, job->all, NULL);
+    lc_hash_sum(&set->sum, hashed.n, job->all, NULL);
     LC_TRY(note_positions(job, hashed.n, positions, err));
     LC_TRY(pass->look(pass, &hashed, &n_missing, err));
     for (size_t i = 0; n_missing && i < hashed.n; i++)
         if (job->missing[i])
             lc_side_mark(side, hashed.first + (uint32_t)i);
     if (n_missing)
-        add_hashes(&set->left, hashed.n, job->all, job->missing);
+        lc_hash_sum(&set->left, hashed.n, job->all, job->missing);
     return pass->keeps_all || n_missing ? keep_rows(job, rows, extra, positions, hashed.first, err) : LCDC_OK;
 }
 

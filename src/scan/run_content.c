@@ -29,14 +29,6 @@ struct content {
     struct lc_ahead *rows;
 };
 
-static void add_hashes(struct lc_hash *sum, size_t n, const struct lc_hash *hashes)
-{
-    for (size_t i = 0; i < n; i++) {
-        sum->a += hashes[i].a;
-        sum->b += hashes[i].b;
-    }
-}
-
 /* The set's positions whose rows are left take the place of all its positions. */
 static lcdc_status narrow_set(const struct lc_side *side, struct lc_side_set *set, lcdc_error **err)
 {
@@ -68,7 +60,7 @@ static lcdc_status compare(struct content *self, lcdc_error **err)
     for (int s = 0; s < 2; s++) {
         struct lc_side *side = &self->sides.sides[s];
         for (size_t i = 0; i < side->n; i++) {
-            add_hashes(&self->seen[s], 1, &side->sets[i].sum);
+            lc_hash_sum(&self->seen[s], 1, &side->sets[i].sum, NULL);
             LC_TRY(lc_check_cancelled(self->sides.spec.context, err));
             LC_TRY(narrow_set(side, &side->sets[i], err));
         }
@@ -110,7 +102,7 @@ static lcdc_status sum_up(const struct content *self, const struct lc_decoded *d
     LC_FREE struct lc_hash *hashes = lc_alloc(n * sizeof(*hashes));
     LC_TRY_ALLOC(hashes);
     LC_TRY(lc_content_hash(&self->sides, &decoded->images, hashes, err));
-    add_hashes(&self->sums[decoded->set], n, hashes);
+    lc_hash_sum(&self->sums[decoded->set], n, hashes, NULL);
     return LCDC_OK;
 }
 
@@ -176,7 +168,7 @@ static lcdc_status next_of_phase(struct content *self, struct lc_change_batch *o
     LC_TRY(lc_ahead_next(self->rows, out, more, err));
     if (!*more) {
         lc_ahead_close(lc_steal(self->rows));
-        add_hashes(&self->left[self->phase], self->n_sets, self->sums);
+        lc_hash_sum(&self->left[self->phase], self->n_sets, self->sums, NULL);
     }
     return LCDC_OK;
 }
