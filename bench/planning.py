@@ -13,9 +13,10 @@ import argparse, json, os, subprocess, sys, time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(f"{HERE}/..")
 
-SIZES = [("delta-log", 100, 1_000, 10_000), ("delta-log-bare", 100, 1_000, 10_000), ("delta-classic", 10_000, 100_000, 1_000_000),
-         ("delta-multi", 10_000, 100_000, 1_000_000), ("delta-v2", 10_000, 100_000, 1_000_000), ("delta-lean", 10_000, 100_000, 1_000_000),
-         ("iceberg-manifests", 20, 200, 2_000), ("iceberg-manifests-v3", 20, 200, 2_000), ("iceberg-snapshots", 100, 1_000, 10_000)]
+SIZES = [("delta-log", 100, 1_000, 10_000), ("delta-log-bare", 100, 1_000, 10_000), ("delta-log-checksums", 100, 1_000, 10_000),
+         ("delta-classic", 10_000, 100_000, 1_000_000), ("delta-multi", 10_000, 100_000, 1_000_000), ("delta-v2", 10_000, 100_000, 1_000_000),
+         ("delta-lean", 10_000, 100_000, 1_000_000), ("iceberg-manifests", 20, 200, 2_000), ("iceberg-manifests-v3", 20, 200, 2_000),
+         ("iceberg-manifests-several", 20, 200, 2_000), ("iceberg-snapshots", 100, 1_000, 10_000, 50_000)]
 
 
 def newest(root):

@@ -4,7 +4,7 @@
 The one idea: what planning must not read need not be there. Logs, checkpoints, manifests and metadata are whole; of the
 data files only those of the newest commits exist.
 
-    delta_log(root, commits, checkpoint_every)     a log of appends, with or without checkpoints
+    delta_log(root, commits, checkpoint_every)     a log of appends, with or without checkpoints and version checksums
     delta_checkpoint(root, files, style)           few commits after a checkpoint of many files (classic, multi, v2)
     iceberg_manifests(root, manifests, ...)        many manifests in the newest snapshots
     iceberg_snapshots(root, snapshots)             a long list of snapshots in metadata.json
@@ -42,7 +42,19 @@ def _write_commit(root, version, actions):
 
 
 def _info(version, operation="WRITE"):
-    return {"commitInfo": {"timestamp": START_MS + version * 1000, "operation": operation}}
+    return {"commitInfo": {"timestamp": START_MS + version * 1000, "operation": operation, "txnId": transaction(version)}}
+
+
+def transaction(version):
+    return str(uuid.UUID(int=version + (7 << 96)))
+
+
+def write_checksum(root, version, metadata, protocol=None, **changed):
+    """The version checksum file beside a commit; `changed` members are other than they should be, None: left out."""
+    sums = {"txnId": transaction(version), "tableSizeBytes": 1000 * version, "numFiles": version, "numMetadata": 1, "numProtocol": 1, "setTransactions": [], "domainMetadata": [],
+            "metadata": metadata, "protocol": protocol or PROTOCOL, **changed}
+    with open(_log_path(root, version, ".crc"), "w") as out:
+        json.dump({k: v for k, v in sums.items() if v is not None}, out)
 
 
 def _data_file(root, name, first, partitioned):
@@ -112,8 +124,9 @@ def _checkpoint(root, version, files, style="classic", parts=4, partitioned=Fals
         json.dump(note, out)
 
 
-def delta_log(root, commits, checkpoint_every=100):
-    """Versions 0..commits, one file each; a checkpoint every so many versions, 0 for none. Returns the newest version."""
+def delta_log(root, commits, checkpoint_every=100, checksums=False):
+    """Versions 0..commits, one file each; a checkpoint every so many versions, 0 for none; with `checksums` a version
+    checksum beside each commit. Returns the newest version."""
     os.makedirs(os.path.join(root, "_delta_log"))
     _write_commit(root, 0, [_info(0, "CREATE TABLE"), {"protocol": PROTOCOL}, {"metaData": _metadata(False)}])
     for v in range(1, commits + 1):
@@ -122,6 +135,8 @@ def delta_log(root, commits, checkpoint_every=100):
         _write_commit(root, v, [_info(v), _add(name, size, False)])
         if checkpoint_every and v % checkpoint_every == 0 and v < commits:
             _checkpoint(root, v, v)
+    for v in range(commits + 1) if checksums else ():
+        write_checksum(root, v, _metadata(False))
     return commits
 
 
@@ -150,10 +165,10 @@ def _ghost(t, s, number, partition):
     return f
 
 
-def iceberg_manifests(root, manifests, files_each=5, partitioned=True, version=2):
+def iceberg_manifests(root, manifests, files_each=5, partitioned=True, version=2, several=False):
     """A snapshot of `manifests` manifests, one a day when `partitioned`, then: an append, a copy-on-write rewrite of the
-    appended file, an append of two files, and deletes by position (v2) or vectors (v3) in the second of them. Returns
-    the table."""
+    appended file, an append of two files, and deletes by position (v2) or vectors (v3) in the second of them; with
+    `several` by one delete file about both. Returns the table."""
     t = iw.Table(root, [("id", "long"), ("name", "string"), ("day", "int")], spec=[("day", "identity")] if partitioned else (), version=version)
     s = t.commit("append", add=[t.data([(1, "a", 0)])])
     ghosts = []
@@ -170,7 +185,7 @@ def iceberg_manifests(root, manifests, files_each=5, partitioned=True, version=2
     t.commit("overwrite", add=[second], remove=[first])
     third, fourth = t.data([(i, "d", 7) for i in range(20, 30)]), t.data([(i, "d", 8 if partitioned else 7) for i in range(30, 40)])
     t.commit("append", add=[third, fourth])
-    hits = {fourth: {1, 3}}
+    hits = {third: {0}, fourth: {1, 3}} if several else {fourth: {1, 3}}
     t.commit("delete", add_deletes=t.vectors(hits) if version > 2 else [t.position_deletes(hits)])
     t.save()
     return t
@@ -200,12 +215,14 @@ def iceberg_snapshots(root, snapshots):
 KINDS = {
     "delta-log": lambda root, n: delta_log(root, n),
     "delta-log-bare": lambda root, n: delta_log(root, n, 0),
+    "delta-log-checksums": lambda root, n: delta_log(root, n, 0, checksums=True),
     "delta-classic": lambda root, n: delta_checkpoint(root, n, "classic"),
     "delta-multi": lambda root, n: delta_checkpoint(root, n, "multi"),
     "delta-v2": lambda root, n: delta_checkpoint(root, n, "v2"),
     "delta-lean": lambda root, n: delta_checkpoint(root, n, "classic", partitioned=True, lean_remove=True),
     "iceberg-manifests": lambda root, n: iceberg_manifests(root, n),
     "iceberg-manifests-v3": lambda root, n: iceberg_manifests(root, n, partitioned=False, version=3),
+    "iceberg-manifests-several": lambda root, n: iceberg_manifests(root, n, partitioned=False, several=True),
     "iceberg-snapshots": lambda root, n: iceberg_snapshots(root, n),
 }
 

@@ -268,7 +268,7 @@ static lcdc_status find_changes(struct builder *b, lcdc_error **err)
     } else {
         LC_TRY(lc_iceberg_data_difference(planner->table, &step->before, &step->after, arena, &step->added,
                                           &step->removed, err));
-        LC_TRY(lc_iceberg_stayed_find(planner->table, &planner->cache, step, arena, &b->stayed, err));
+        LC_TRY(lc_iceberg_stayed_find(planner->table, &planner->cache, planner->deletes, step, arena, &b->stayed, err));
     }
     LC_TRY(set_deletes(b, err));
     LC_TRY(add_whole(b, &step->removed, LC_ICEBERG_BEFORE, &b->removed, err));

@@ -329,27 +329,26 @@ lcdc_status lc_iceberg_deletes_set(struct lc_iceberg_deletes *deletes, size_t n_
 
 /* ---- what applies to a data file ---- */
 
-static bool bounds_name(const struct lc_iceberg_file *file, const struct lc_iceberg_bound *bounds, size_t n,
-                        struct lc_str *out)
+/* Reserved column of position deletes (specification, "Reserved Field IDs"). */
+enum { FILE_PATH = 2147483546 };
+
+static bool find_path_bound(const struct lc_iceberg_bound *bounds, size_t n, struct lc_str *out)
 {
-    (void)file;
     for (size_t i = 0; i < n; i++)
-        if (bounds[i].field_id == 2147483546) {
+        if (bounds[i].field_id == FILE_PATH) {
             *out = bounds[i].bytes;
             return true;
         }
     return false;
 }
 
-/* A position delete file whose rows all name one data file says so by equal bounds of file_path; then others need not
-   open it. Bounds that differ may be cut short. */
-static bool names_another(const struct lc_iceberg_file *d, const char *data_path)
+/* The names in a position delete file lie between its bounds of file_path, which may be cut short, the upper one to
+   something greater: what lies outside is not named in it, and needs it not. */
+static bool names_others(const struct lc_iceberg_file *d, struct lc_str data_path)
 {
-    struct lc_str low, high;
-    if (!bounds_name(d, d->lower, d->n_lower, &low) || !bounds_name(d, d->upper, d->n_upper, &high) ||
-        !lc_str_eq(low, high))
-        return false;
-    return !lc_str_is(low, data_path);
+    struct lc_str bound;
+    return (find_path_bound(d->lower, d->n_lower, &bound) && lc_str_cmp(data_path, bound) < 0) ||
+           (find_path_bound(d->upper, d->n_upper, &bound) && lc_str_cmp(data_path, bound) > 0);
 }
 
 static bool is_vector(const struct lc_iceberg_file *d)
@@ -362,8 +361,8 @@ struct lc_str lc_iceberg_delete_target(const struct lc_iceberg_file *file)
     struct lc_str low, high;
     if (file->content != LC_ICEBERG_POSITION_DELETES || is_vector(file) || file->referenced_data_file.n)
         return file->content == LC_ICEBERG_POSITION_DELETES ? file->referenced_data_file : LC_STR("");
-    bool has_bounds = bounds_name(file, file->lower, file->n_lower, &low) &&
-                      bounds_name(file, file->upper, file->n_upper, &high);
+    bool has_bounds = find_path_bound(file->lower, file->n_lower, &low) &&
+                      find_path_bound(file->upper, file->n_upper, &high);
     return has_bounds && lc_str_eq(low, high) ? low : LC_STR("");
 }
 
@@ -377,8 +376,18 @@ bool lc_iceberg_delete_applies(const struct lc_iceberg_file *file, const struct 
         return false;
     if (is_vector(file) || file->referenced_data_file.n)
         return lc_str_eq(file->referenced_data_file, data->path);
-    struct lc_str target = lc_iceberg_delete_target(file);
-    return lc_iceberg_partition_equal(file, data) && (target.n == 0 || lc_str_eq(target, data->path));
+    return lc_iceberg_partition_equal(file, data) && !names_others(file, data->path);
+}
+
+lcdc_status lc_iceberg_delete_names(struct lc_iceberg_deletes *deletes, const struct lc_iceberg_file *file,
+                                    struct lc_arena *arena, size_t *n_out, const struct lc_str **out, lcdc_error **err)
+{
+    pthread_mutex_lock(&deletes->mutex);
+    lcdc_status status = check_cancelled(deletes, err);
+    if (status == LCDC_OK)
+        status = lc_iceberg_positions_names(deletes->positions, file, arena, n_out, out, err);
+    pthread_mutex_unlock(&deletes->mutex);
+    return status;
 }
 
 static bool vector_applies(const struct delete_file *d, const struct lc_iceberg_file *data, const char *data_path)
@@ -394,7 +403,7 @@ static bool positions_apply(const struct delete_file *d, const struct lc_iceberg
         return false;
     if (d->referenced)
         return strcmp(d->referenced, data_path) == 0;
-    return lc_iceberg_partition_equal(d->file, data) && !names_another(d->file, data_path);
+    return lc_iceberg_partition_equal(d->file, data) && !names_others(d->file, data->path);
 }
 
 static bool group_applies(const struct key_group *group, const struct lc_iceberg_file *data, enum lc_iceberg_side side)

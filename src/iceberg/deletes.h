@@ -62,6 +62,13 @@ bool lc_iceberg_delete_applies(const struct lc_iceberg_file *file, const struct 
 /** The one data file that a delete file is about; n 0: it may be about several. */
 struct lc_str lc_iceberg_delete_target(const struct lc_iceberg_file *file);
 
+/**
+ * The data files that a position delete file names, sorted, in `arena`: the file is read for that, unless it has been.
+ * What was read of it is kept for the row sets.
+ */
+lcdc_status lc_iceberg_delete_names(struct lc_iceberg_deletes *deletes, const struct lc_iceberg_file *file,
+                                    struct lc_arena *arena, size_t *n_out, const struct lc_str **out, lcdc_error **err);
+
 /** True when rows_changed() for this file depends on equality deletes (the method's name says so). */
 bool lc_iceberg_changed_by_keys(const struct lc_iceberg_deletes *deletes, const struct lc_iceberg_file *data);
 

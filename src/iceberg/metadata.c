@@ -5,7 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iceberg/json_text.h"
+
 enum { MAX_VERSION = 3 };
+
+/* What grows with the table's history, and is not made a tree of. */
+enum { SNAPSHOTS, N_LONG = 5 };
+static const char *const long_members[N_LONG] = {"snapshots", "snapshot-log", "metadata-log", "statistics",
+                                                 "partition-statistics"};
 
 static void free_json(void *json)
 {
@@ -174,7 +181,6 @@ static lcdc_status parse_snapshot(struct lc_iceberg_metadata *self, const struct
                                   struct lc_iceberg_snapshot *out, lcdc_error **err)
 {
     int64_t schema;
-    struct lc_str operation = LC_STR("");
     if (!lc_json_get_i64(json, "snapshot-id", &out->id) || out->id < 0)
         return bad(self, err, "a snapshot has no id from 0 on");
     if (!optional_number(json, "parent-snapshot-id", -1, &out->parent_id) && out->parent_id != -1)
@@ -187,9 +193,54 @@ static lcdc_status parse_snapshot(struct lc_iceberg_metadata *self, const struct
                        "%s: snapshot %" PRId64 " has a number that is missing, negative or none", self->path, out->id);
     out->schema_id = (int32_t)schema;
     out->is_encrypted = lc_json_member(json, "key-id") != NULL;
-    (void)lc_json_get_str(lc_json_member(json, "summary"), "operation", &operation);
-    LC_TRY(dup_str(&self->arena, operation, &out->operation, err));
     return parse_manifests(self, json, out, err);
+}
+
+static lcdc_status parse_part(const struct lc_iceberg_metadata *self, struct lc_str text, const char *what,
+                              struct json_t **out, lcdc_error **err)
+{
+    lcdc_status status = lc_json_parse(text, out, err);
+    if (status != LCDC_OK)
+        lc_error_prefix(err, "%s: %s", self->path, what);
+    return status;
+}
+
+/* Most of a snapshot's text is a summary of which one member is wanted. */
+static lcdc_status parse_operation(struct lc_iceberg_metadata *self, struct lc_str summary, const char **out,
+                                   lcdc_error **err)
+{
+    static const char *const names[] = {"operation"};
+    LC_JSON struct json_t *json = NULL;
+    struct lc_str text, operation = LC_STR("");
+    bool is_cut = lc_json_text_cut(summary, 1, names, &text, NULL);
+    if (is_cut && text.n == 0)
+        return dup_str(&self->arena, operation, out, err);
+    LC_TRY(parse_part(self, is_cut ? text : summary, "the summary of a snapshot", &json, err));
+    if (is_cut)
+        (void)lc_json_str(json, &operation);
+    else
+        (void)lc_json_get_str(json, names[0], &operation);
+    return dup_str(&self->arena, operation, out, err);
+}
+
+static lcdc_status parse_snapshot_text(struct lc_iceberg_metadata *self, struct lc_str text, struct lc_buf *scratch,
+                                       struct lc_iceberg_snapshot *out, lcdc_error **err)
+{
+    static const char *const names[] = {"summary"};
+    LC_JSON struct json_t *json = NULL;
+    LC_BUF struct lc_buf printed = {.max = LC_BUF_MAX};
+    struct lc_str summary;
+    lc_buf_clear(scratch);
+    bool is_cut = lc_json_text_cut(text, 1, names, &summary, scratch);
+    LC_TRY_BUF(scratch);
+    LC_TRY(parse_part(self, is_cut ? (struct lc_str){scratch->p, scratch->n} : text, "a snapshot", &json, err));
+    if (lc_json_member(json, names[0])) { /* it was not cut: its key is spelled with escapes */
+        lc_json_print(lc_json_member(json, names[0]), &printed);
+        LC_TRY_BUF(&printed);
+        summary = (struct lc_str){printed.p, printed.n};
+    }
+    LC_TRY(parse_operation(self, summary.n ? summary : LC_STR("{}"), &out->operation, err));
+    return parse_snapshot(self, json, out, err);
 }
 
 static int compare_snapshots(const void *a, const void *b)
@@ -214,15 +265,40 @@ static lcdc_status check_cycles(const struct lc_iceberg_metadata *self, lcdc_err
     return LCDC_OK;
 }
 
-static lcdc_status parse_snapshots(struct lc_iceberg_metadata *self, const struct json_t *json, lcdc_error **err)
+/* An array grows while its length is not known; it lives with the metadata once it is whole. */
+static lcdc_status parse_snapshot_list(struct lc_iceberg_metadata *self, struct lc_str list, lcdc_error **err)
 {
-    const struct json_t *list = lc_json_member(json, "snapshots");
-    if (list && !lc_json_is_array(list))
+    LC_BUF struct lc_buf scratch = {.max = LC_BUF_MAX};
+    LC_FREE struct lc_iceberg_snapshot *items = NULL;
+    struct lc_str element;
+    size_t n = 0, cap = 0;
+    if (list.n == 0 || list.p[0] != '[')
         return bad(self, err, "snapshots is no list");
-    self->snapshots = lc_arena_array(&self->arena, lc_json_count(list), sizeof(*self->snapshots));
+    while (lc_json_text_next(&list, &element)) {
+        if (n == cap) {
+            cap = cap ? cap * 2 : 64;
+            struct lc_iceberg_snapshot *grown = lc_realloc(items, cap, sizeof(*grown));
+            LC_TRY_ALLOC(grown);
+            items = grown;
+        }
+        items[n] = (struct lc_iceberg_snapshot){0};
+        LC_TRY(parse_snapshot_text(self, element, &scratch, &items[n++], err));
+    }
+    if (list.n)
+        return bad(self, err, "snapshots is a list that breaks off");
+    self->snapshots = lc_arena_array(&self->arena, n, sizeof(*self->snapshots));
     LC_TRY_ALLOC(self->snapshots);
-    for (; self->n_snapshots < lc_json_count(list); self->n_snapshots++)
-        LC_TRY(parse_snapshot(self, lc_json_at(list, self->n_snapshots), &self->snapshots[self->n_snapshots], err));
+    if (n)
+        memcpy(self->snapshots, items, n * sizeof(*items));
+    self->n_snapshots = n;
+    return LCDC_OK;
+}
+
+static lcdc_status parse_snapshots(struct lc_iceberg_metadata *self, const struct json_t *json, struct lc_str list,
+                                   lcdc_error **err)
+{
+    if (list.n)
+        LC_TRY(parse_snapshot_list(self, list, err));
     if (self->n_snapshots)
         qsort(self->snapshots, self->n_snapshots, sizeof(*self->snapshots), compare_snapshots);
     for (size_t i = 1; i < self->n_snapshots; i++)
@@ -312,7 +388,8 @@ static lcdc_status parse_version(struct lc_iceberg_metadata *self, const struct 
     return LCDC_OK;
 }
 
-static lcdc_status parse_all(struct lc_iceberg_metadata *self, const struct json_t *json, lcdc_error **err)
+static lcdc_status parse_all(struct lc_iceberg_metadata *self, const struct json_t *json, struct lc_str snapshots,
+                             lcdc_error **err)
 {
     struct lc_str uuid, location;
     LC_TRY(parse_version(self, json, err));
@@ -330,25 +407,47 @@ static lcdc_status parse_all(struct lc_iceberg_metadata *self, const struct json
     LC_TRY(parse_name_mapping(self, json, err));
     LC_TRY(parse_schemas(self, json, err));
     LC_TRY(parse_specs(self, json, err));
-    LC_TRY(parse_snapshots(self, json, err));
+    LC_TRY(parse_snapshots(self, json, snapshots, err));
     return parse_refs(self, json, err);
+}
+
+/* The tree of what is not long, and the text of the snapshots; `printed` holds it where it had to be made. */
+static lcdc_status parse_text(struct lc_str text, struct json_t **out, struct lc_str *snapshots, struct lc_buf *printed,
+                              lcdc_error **err)
+{
+    LC_BUF struct lc_buf rest = {.max = LC_BUF_MAX};
+    struct lc_str values[N_LONG];
+    bool is_cut = lc_json_text_cut(text, N_LONG, long_members, values, &rest);
+    LC_TRY_BUF(&rest);
+    LC_TRY(lc_json_parse(is_cut ? (struct lc_str){rest.p, rest.n} : text, out, err));
+    const struct json_t *whole = lc_json_member(*out, long_members[SNAPSHOTS]); /* its key is spelled with escapes */
+    *snapshots = is_cut ? values[SNAPSHOTS] : (struct lc_str){NULL, 0};
+    if (whole) {
+        lc_json_print(whole, printed);
+        *snapshots = (struct lc_str){printed->p, printed->n};
+    }
+    if (lc_str_is(*snapshots, "null"))
+        *snapshots = (struct lc_str){NULL, 0};
+    return printed->failed ? lc_fail_oom(err) : LCDC_OK;
 }
 
 lcdc_status lc_iceberg_metadata_parse(struct lc_str text, const char *path, struct lc_iceberg_metadata *out,
                                       lcdc_error **err)
 {
+    LC_BUF struct lc_buf printed = {.max = LC_BUF_MAX};
     struct json_t *json = NULL;
+    struct lc_str snapshots;
     *out = (struct lc_iceberg_metadata){.current_snapshot_id = -1};
     out->path = lc_arena_strdup(&out->arena, path);
     LC_TRY_ALLOC(out->path);
-    lcdc_status status = lc_json_parse(text, &json, err);
+    lcdc_status status = parse_text(text, &json, &snapshots, &printed, err);
+    if (json && !lc_arena_own(&out->arena, json, free_json)) /* the schemas are read from it when they are asked for */
+        return lc_fail_oom(err);
     if (status != LCDC_OK) {
         lc_error_prefix(err, "%s", path);
         return status;
     }
-    if (!lc_arena_own(&out->arena, json, free_json)) /* the schemas are read from it when they are asked for */
-        return lc_fail_oom(err);
-    return parse_all(out, json, err);
+    return parse_all(out, json, snapshots, err);
 }
 
 void lc_iceberg_metadata_done(struct lc_iceberg_metadata *metadata)

@@ -3,7 +3,8 @@
  * metadata.h - a table's metadata file: schemas, partition specs, snapshots, references.
  *
  * It is read whole and checked once; what depends on a column's type is worked out when it is first asked for, so that
- * a schema nobody reads cannot stop a read.
+ * a schema nobody reads cannot stop a read. Snapshots are taken from the text one at a time, for there may be many;
+ * logs and statistics are not looked at.
  */
 #ifndef LC_ICEBERG_METADATA_H
 #define LC_ICEBERG_METADATA_H

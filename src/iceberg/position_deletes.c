@@ -203,6 +203,29 @@ lcdc_status lc_iceberg_positions_add(struct lc_iceberg_positions *positions, con
     return LCDC_OK;
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return lc_str_cmp(*(const struct lc_str *)a, *(const struct lc_str *)b);
+}
+
+lcdc_status lc_iceberg_positions_names(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file,
+                                       struct lc_arena *arena, size_t *n_out, const struct lc_str **out,
+                                       lcdc_error **err)
+{
+    const struct loaded *loaded = NULL;
+    LC_TRY(load(positions, file, &loaded, err));
+    struct lc_str *names = lc_arena_array(arena, loaded->n, sizeof(*names));
+    LC_TRY_ALLOC(names);
+    for (size_t i = 0; i < loaded->n; i++)
+        if (!lc_arena_str(arena, lc_str_of(loaded->items[i].path), &names[i]))
+            return lc_fail_oom(err);
+    if (loaded->n)
+        qsort(names, loaded->n, sizeof(*names), compare_texts);
+    *n_out = loaded->n;
+    *out = names;
+    return LCDC_OK;
+}
+
 /* ---- vectors ---- */
 
 lcdc_status lc_iceberg_vector_read(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file,

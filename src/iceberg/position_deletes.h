@@ -21,6 +21,11 @@ void lc_iceberg_positions_free(struct lc_iceberg_positions *positions);
 lcdc_status lc_iceberg_positions_add(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file,
                                      const char *data_path, struct lc_bitmap *into, lcdc_error **err);
 
+/** The data files that the delete file names, as it spells them, sorted; copies in `arena`. */
+lcdc_status lc_iceberg_positions_names(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file,
+                                       struct lc_arena *arena, size_t *n_out, const struct lc_str **out,
+                                       lcdc_error **err);
+
 /** A deletion vector's positions; *out is the caller's. */
 lcdc_status lc_iceberg_vector_read(struct lc_iceberg_positions *positions, const struct lc_iceberg_file *file,
                                    struct lc_bitmap **out, lcdc_error **err);

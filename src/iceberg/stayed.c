@@ -2,14 +2,14 @@
 /*
  * Deletes that both sides have change nothing, so only those of one side are looked at, and only manifests of data that
  * may hold a file of their partitions. A delete that names its data file is done when that file has been met; should a
- * named file not be where its partition says, it is looked for everywhere.
+ * named file not be where its partition says, it is looked for everywhere. A position delete file about several data
+ * files tells their names itself: where many manifests would be opened for it, it is read first, as its rows will be
+ * anyway.
  */
 #include "iceberg/stayed.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "iceberg/deletes.h"
 
 /* A delete file that one side has and the other has not. */
 struct changed {
@@ -17,12 +17,16 @@ struct changed {
     const struct lc_iceberg_spec *spec;
     bool on[2];
     struct lc_str target; /* the one data file it is about; n 0: several */
-    bool is_done;         /* the target has been met */
+    size_t n_names, n_met;
+    const struct lc_str *names; /* of the several, sorted, once it was asked; NULL */
+    bool *met;                  /* a flag a name */
+    bool is_done;               /* all that it names has been met */
 };
 
 struct search {
     struct lc_iceberg_table *table;
     struct lc_iceberg_cache *cache;
+    struct lc_iceberg_deletes *reader;
     const struct lc_iceberg_step *step;
     struct lc_arena *arena;
     struct lc_iceberg_files *out;
@@ -113,6 +117,25 @@ static void finish_known(struct search *self)
     }
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return lc_str_cmp(*(const struct lc_str *)a, *(const struct lc_str *)b);
+}
+
+/* Whether the delete, which was asked, names the file. */
+static bool meet(struct search *self, struct changed *d, struct lc_str path)
+{
+    const struct lc_str *found = d->n_names ? bsearch(&path, d->names, d->n_names, sizeof(path), compare_texts) : NULL;
+    if (!found)
+        return false;
+    bool *met = &d->met[found - d->names];
+    d->n_met += !*met;
+    *met = true;
+    if (d->n_met == d->n_names)
+        finish(self, d);
+    return true;
+}
+
 /* ---- data files ---- */
 
 static lcdc_status visit(void *context, const struct lc_iceberg_file *file, lcdc_error **err)
@@ -123,25 +146,92 @@ static lcdc_status visit(void *context, const struct lc_iceberg_file *file, lcdc
         struct changed *d = &self->deletes[i];
         if (d->target.n && !d->is_done && lc_str_eq(d->target, file->path))
             finish(self, d);
-        is_hit = is_hit || lc_iceberg_delete_applies(d->file, d->spec, file);
+        bool may_name = !d->names || meet(self, d, file->path);
+        is_hit = is_hit || (may_name && lc_iceberg_delete_applies(d->file, d->spec, file));
     }
     return is_hit && !lc_iceberg_files_find(&self->step->added, file->path)
                ? lc_iceberg_files_push(self->out, file, true, self->arena, err)
                : LCDC_OK;
 }
 
-/* Whether a file that one of the deletes is still to be matched with may lie in the manifest. */
+/* Whether a file that the delete is still to be matched with may lie in the manifest. */
+static bool may_hold(const struct changed *d, const struct lc_iceberg_manifest *manifest, bool by_partition)
+{
+    bool is_global = d->file->content == LC_ICEBERG_EQUALITY_DELETES && lc_iceberg_is_unpartitioned(d->spec);
+    bool is_named = d->file->referenced_data_file.n > 0; /* by name alone, whatever its partition */
+    return !d->is_done && (is_global || (by_partition ? lc_iceberg_manifest_may_hold(manifest, d->file) : is_named));
+}
+
 static bool may_hold_hit(const struct search *self, const struct lc_iceberg_manifest *manifest, bool by_partition)
 {
-    for (size_t i = 0; i < self->n; i++) {
-        const struct changed *d = &self->deletes[i];
-        bool is_global = d->file->content == LC_ICEBERG_EQUALITY_DELETES && lc_iceberg_is_unpartitioned(d->spec);
-        bool is_named = d->file->referenced_data_file.n > 0; /* by name alone, whatever its partition */
-        if (!d->is_done && (is_global || (by_partition ? lc_iceberg_manifest_may_hold(manifest, d->file) : is_named)))
+    for (size_t i = 0; i < self->n; i++)
+        if (may_hold(&self->deletes[i], manifest, by_partition))
             return true;
-    }
     return false;
 }
+
+/* ---- asking the deletes ---- */
+
+static bool can_be_asked(const struct changed *d)
+{
+    return d->file->content == LC_ICEBERG_POSITION_DELETES && d->file->format == LC_ICEBERG_PARQUET && d->target.n == 0;
+}
+
+/* The manifests that are opened for such deletes alone. */
+static size_t count_for_several(const struct search *self)
+{
+    const struct lc_iceberg_list *list = &self->step->after;
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        bool is_for_them = false, is_for_others = list->manifests[i].is_deletes;
+        for (size_t k = 0; k < self->n && !is_for_others; k++) {
+            bool holds = may_hold(&self->deletes[k], &list->manifests[i], true);
+            is_for_them = is_for_them || holds;
+            is_for_others = holds && !can_be_asked(&self->deletes[k]);
+        }
+        n += is_for_them && !is_for_others;
+    }
+    return n;
+}
+
+static lcdc_status ask(struct search *self, struct changed *d, lcdc_error **err)
+{
+    LC_ERROR lcdc_error *problem = NULL;
+    size_t n;
+    const struct lc_str *names;
+    lcdc_status status = lc_iceberg_delete_names(self->reader, d->file, self->arena, &n, &names, &problem);
+    if (status == LCDC_OUT_OF_MEMORY || status == LCDC_CANCELLED)
+        return lc_fail_with(lc_steal(problem), err);
+    if (status != LCDC_OK) /* reading its rows will tell what is wrong with it */
+        return LCDC_OK;
+    d->met = lc_arena_array(self->arena, n, sizeof(*d->met));
+    LC_TRY_ALLOC(d->met);
+    d->n_names = n;
+    d->names = names;
+    for (size_t i = 0; i < n; i++)
+        if (lc_iceberg_files_find(&self->step->added, names[i]) ||
+            lc_iceberg_files_find(&self->step->removed, names[i]))
+            (void)meet(self, d, names[i]);
+    if (n == 0)
+        finish(self, d);
+    return LCDC_OK;
+}
+
+/* A file is read in about two requests, and many manifests at a time. */
+static lcdc_status ask_deletes(struct search *self, lcdc_error **err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < self->n; i++)
+        n += can_be_asked(&self->deletes[i]);
+    if (n == 0 || count_for_several(self) <= LC_ICEBERG_MANIFESTS_AHEAD + 2 * n)
+        return LCDC_OK;
+    for (size_t i = 0; i < self->n; i++)
+        if (can_be_asked(&self->deletes[i]))
+            LC_TRY(ask(self, &self->deletes[i], err));
+    return LCDC_OK;
+}
+
+/* ---- the search ---- */
 
 static int newest_first(const void *a, const void *b)
 {
@@ -156,7 +246,7 @@ static size_t look_ahead(const struct search *self, size_t seen)
 {
     bool may_end = true;
     for (size_t i = 0; i < self->n; i++)
-        may_end = may_end && self->deletes[i].target.n > 0;
+        may_end = may_end && (self->deletes[i].target.n > 0 || self->deletes[i].names);
     return !may_end || seen >= LC_ICEBERG_MANIFESTS_AHEAD ? LC_ICEBERG_MANIFESTS_AHEAD : seen + 1;
 }
 
@@ -184,14 +274,16 @@ static lcdc_status search_manifests(struct search *self, bool *seen, bool by_par
 }
 
 lcdc_status lc_iceberg_stayed_find(struct lc_iceberg_table *table, struct lc_iceberg_cache *cache,
-                                   const struct lc_iceberg_step *step, struct lc_arena *arena,
-                                   struct lc_iceberg_files *out, lcdc_error **err)
+                                   struct lc_iceberg_deletes *deletes, const struct lc_iceberg_step *step,
+                                   struct lc_arena *arena, struct lc_iceberg_files *out, lcdc_error **err)
 {
-    struct search search = {.table = table, .cache = cache, .step = step, .arena = arena, .out = out};
+    struct search search = {
+        .table = table, .cache = cache, .reader = deletes, .step = step, .arena = arena, .out = out};
     LC_FREE bool *seen = lc_calloc(step->after.n, sizeof(*seen));
     LC_TRY_ALLOC(seen);
     LC_TRY(find_deletes(&search, err));
     finish_known(&search);
+    LC_TRY(ask_deletes(&search, err));
     LC_TRY(search_manifests(&search, seen, true, err));
     return search_manifests(&search, seen, false, err);
 }

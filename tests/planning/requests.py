@@ -138,6 +138,90 @@ def test_vectors_name_their_file(folder):
     check_range(b, many[0], many[-1])
 
 
+def test_deletes_about_several_files(folder):
+    """Nothing divides the table and a delete file is about two data files: it is asked which, and the search ends where
+    both have been found. Where few manifests are to be opened nobody asks."""
+    (a, few), (b, many), (c, most) = (manifests(folder, n, partitioned=False, several=True) for n in (8, 60, 480))
+    for t, path in ((a, few), (b, many), (c, most)):
+        check_range(t, path[0], path[-1])
+    small, middle, large = (plan(t.root, *snapshot(path[-1]))[1] for t, path in ((a, few), (b, many), (c, most)))
+    # hint, metadata, both lists, the deletes' manifest; all manifests; or the delete file and the newest manifests
+    assert small["opens"] == 5 + 8 + 2, small
+    assert middle["opens"] <= 5 + 1 + 3, middle
+    same("plan", middle, large, 40_000)
+    rows, stats = read(c.root, *snapshot(most[-1]))
+    assert rows.count(b"\n") == 3, rows
+    same("changes", read(b.root, *snapshot(many[-1]))[1], stats, 80_000)
+    distant = read(c.root, *snapshot(most[-1]), "--storage-latency", "1")
+    assert distant[0] == rows and distant[1]["requests"] < stats["requests"], distant[1]
+
+
+def many_small_appends(folder, n):
+    """A manifest a file, in a table that nothing divides."""
+    t = iw.Table(folder, [("id", "long"), ("name", "string")], version=2)
+    files = [t.data([(10 * i + k, "x") for k in range(5)]) for i in range(n)]
+    for f in files:
+        t.commit("append", add=[f])
+    return t, files
+
+
+def test_asked_deletes(folder):
+    """Names in all places: files that came or went with the commit, that are not there, old ones, and none at all."""
+    t, files = many_small_appends(f"{folder}/t", 40)
+    new, gone = t.data([(1000 + k, "new") for k in range(5)]), files[39]
+    t.commit("overwrite", add=[new], remove=[gone], add_deletes=[t.position_deletes({new: {0}, files[38]: {1}, files[0]: {2, 3}})])
+    stale = t.position_deletes({gone: {1}, files[37]: {1}})                          # the first is not there any more
+    t.commit("delete", add_deletes=[stale])
+    both = [t.position_deletes({files[3]: {0}, files[4]: {0}}), t.position_deletes({files[4]: {0, 1}, files[36]: {2}})]
+    t.commit("delete", add_deletes=both)
+    t.commit("delete", add_deletes=[t.position_deletes({files[5]: {0}, files[6]: {0}}), t.equality_deletes([(71,)], ["id"])])
+    t.commit("delete", remove_deletes=[both[1]])                                     # rows come back
+    t.commit("delete", add_deletes=[t.position_deletes({files[8]: {4}, files[35]: {4}}, data_seq=9)])
+    t.save()
+    path = t.snapshots[39:]
+    for a, b in zip(path, path[1:]):
+        check_range(t, a, b)
+    check_range(t, path[0], path[-1])
+    check_range(t, None, t.current)
+
+
+def test_asked_deletes_that_cannot_be_read(folder):
+    """What is wrong with a delete file is said when its rows are read, asked or not."""
+    t, files = many_small_appends(f"{folder}/t", 40)
+    d = t.position_deletes({files[1]: {0}, files[2]: {0}})
+    t.commit("delete", add_deletes=[d])
+    t.save()
+    raw = open(d.local, "rb").read()
+    for damage in (raw[:-9], b"", None):
+        os.remove(d.local)
+        if damage is not None:
+            with open(d.local, "wb") as f:
+                f.write(damage)
+        check_refused(run("changes", t.root, *snapshot(t.current)), os.path.basename(d.local))
+        with open(d.local, "wb") as f:
+            f.write(raw)
+    check_range(t, t.snapshots[-2], t.current)
+
+
+def test_bounds_leave_data_files_closed(folder):
+    """A delete file says between which paths its names lie; what lies outside is not looked for nor opened."""
+    t = iw.Table(f"{folder}/t", [("id", "long"), ("name", "string")], version=2)
+    files = sorted((t.data([(10 * i + k, "x") for k in range(5)]) for i in range(30)), key=lambda f: f.path)
+    t.commit("append", add=files)
+    before = t.current
+    t.commit("delete", add_deletes=[t.position_deletes({files[3]: {1}, files[5]: {2}})])
+    t.save()
+    (commit,) = plan(t.root, *snapshot(t.current))[0]["commits"]
+    assert commit["files"] == 3, commit
+    for f in files[:3] + files[6:]:
+        os.rename(f.local, f.local + ".away")
+    rows = read(t.root, *snapshot(t.current))[0]
+    assert rows.count(b"\n") == 2, rows
+    for f in files[:3] + files[6:]:
+        os.rename(f.local + ".away", f.local)
+    check_range(t, before, t.current)
+
+
 def test_an_append_opens_no_old_deletes(folder):
     """Deletes from before a file was written cannot hit it."""
     t = iw.Table(f"{folder}/t", [("id", "long"), ("name", "string")], version=2)
