@@ -230,6 +230,7 @@ static lcdc_status parse_commit_info(const struct json_t *json, struct lc_arena 
     struct lc_str preserved;
     *out = (struct lc_delta_commit_info){0};
     LC_TRY(copy_text(arena, json, "operation", &out->operation, err));
+    LC_TRY(copy_text(arena, json, "txnId", &out->transaction, err));
     out->has_in_commit_ts = lc_json_get_i64(json, "inCommitTimestamp", &out->in_commit_ts_ms);
     const struct json_t *tags = lc_json_member(json, "tags");
     out->row_ids_preserved = lc_json_get_str(tags, "delta.rowTracking.preserved", &preserved) &&

@@ -54,7 +54,8 @@ struct lc_delta_commit_info {
     struct lc_str operation;
     bool has_in_commit_ts;
     int64_t in_commit_ts_ms;
-    bool row_ids_preserved; /* tag delta.rowTracking.preserved */
+    bool row_ids_preserved;    /* tag delta.rowTracking.preserved */
+    struct lc_str transaction; /* txnId */
 };
 
 enum lc_delta_action_kind {

@@ -167,6 +167,40 @@ static lcdc_status collect_checkpoints(struct lc_delta_log *log, const struct lc
     return group_parts(log, parts, n, err);
 }
 
+/* ---- version checksums ---- */
+
+/* Names with as many digits sort as their numbers do. */
+static lcdc_status collect_checksums(struct lc_delta_log *log, const struct lc_listing *files, lcdc_error **err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < files->n; i++)
+        n += lc_str_ends(lc_str_of(files->items[i].name), ".crc");
+    log->checksums = lc_arena_array(&log->arena, n, sizeof(*log->checksums));
+    LC_TRY_ALLOC(log->checksums);
+    for (size_t i = 0; i < files->n; i++) {
+        struct lc_str name = lc_str_of(files->items[i].name);
+        struct lc_delta_checksum_file *file = &log->checksums[log->n_checksums];
+        if (!lc_str_ends(name, ".crc") || !take_digits(&name, VERSION_DIGITS, &file->version))
+            continue;
+        file->size = files->items[i].size;
+        log->n_checksums += lc_str_is(name, ".crc");
+    }
+    return LCDC_OK;
+}
+
+const struct lc_delta_checksum_file *lc_delta_log_checksum(const struct lc_delta_log *log, int64_t version)
+{
+    size_t low = 0, high = log->n_checksums; /* those below `low` are at or below the version */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (log->checksums[middle].version <= version)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? &log->checksums[low - 1] : NULL;
+}
+
 /* ---- the log ---- */
 
 static lcdc_status read_listing(struct lc_delta_log *log, lcdc_error **err)
@@ -185,6 +219,7 @@ static lcdc_status read_listing(struct lc_delta_log *log, lcdc_error **err)
     }
     LC_TRY(collect_commits(log, &files, err));
     LC_TRY(collect_checkpoints(log, &files, err));
+    LC_TRY(collect_checksums(log, &files, err));
     if (log->n_commits == 0 && log->n_checkpoints == 0)
         return lc_fail(err, LC_R_TABLE_MISSING, "%s holds neither a commit nor a checkpoint", log->folder);
     log->latest = log->n_commits ? log->commits[log->n_commits - 1].version : -1;
@@ -244,6 +279,12 @@ static struct lc_delta_commit_file *find(const struct lc_delta_log *log, int64_t
 const struct lc_delta_commit_file *lc_delta_log_find(const struct lc_delta_log *log, int64_t version)
 {
     return find(log, version);
+}
+
+bool lc_delta_log_is_whole(const struct lc_delta_log *log, int64_t first, int64_t last)
+{
+    const struct lc_delta_commit_file *a = find(log, first), *b = find(log, last);
+    return a && b && b - a == last - first;
 }
 
 int64_t lc_delta_log_first_whole(const struct lc_delta_log *log)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.h - what the folder _delta_log holds: commits, complete checkpoints, file times. One listing, no pointer file is
- * trusted.
+ * log.h - what the folder _delta_log holds: commits, complete checkpoints, version checksums, file times. One listing,
+ * no pointer file is trusted.
  */
 #ifndef LC_DELTA_LOG_H
 #define LC_DELTA_LOG_H
@@ -16,6 +16,12 @@ struct lc_delta_checkpoint {
     size_t n_parts;
     const char **parts; /* full paths, in order */
     int64_t *sizes;     /* of the parts, -1 unknown */
+};
+
+/* A version's checksum file: see version_checksum.h. */
+struct lc_delta_checksum_file {
+    int64_t version;
+    int64_t size; /* bytes, -1 unknown */
 };
 
 struct lc_delta_commit_file {
@@ -36,8 +42,10 @@ struct lc_delta_log {
     struct lc_delta_commit_file *commits; /* ascending */
     size_t n_checkpoints;
     struct lc_delta_checkpoint *checkpoints; /* ascending; only complete ones */
-    int64_t latest;                          /* newest version that is there */
-    bool has_staged;                         /* _staged_commits is there: a catalog may know newer commits */
+    size_t n_checksums;
+    struct lc_delta_checksum_file *checksums; /* ascending */
+    int64_t latest;                           /* newest version that is there */
+    bool has_staged;                          /* _staged_commits is there: a catalog may know newer commits */
     /* texts of commits, kept while they are small: each is read for the schema, the plan and the rows */
     size_t n_cached;
     struct lc_delta_cached {
@@ -89,6 +97,11 @@ void lc_delta_log_expect(struct lc_delta_log *log, int64_t last);
 
 /** The first version from which on every commit up to the latest is there. */
 int64_t lc_delta_log_first_whole(const struct lc_delta_log *log);
+
+/** The newest version checksum file at or below a version, NULL when there is none. */
+const struct lc_delta_checksum_file *lc_delta_log_checksum(const struct lc_delta_log *log, int64_t version);
+/** Whether every commit from `first` to `last` is there. */
+bool lc_delta_log_is_whole(const struct lc_delta_log *log, int64_t first, int64_t last);
 
 /** The newest complete checkpoint at or below a version, NULL when there is none. */
 const struct lc_delta_checkpoint *lc_delta_log_checkpoint(const struct lc_delta_log *log, int64_t version);

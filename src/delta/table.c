@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "delta/schema.h"
+#include "delta/version_checksum.h"
 
 /* ---- one commit ---- */
 
@@ -145,6 +146,25 @@ lcdc_status lc_delta_state_copy(const struct lc_delta_state *state, struct lc_ar
                       &out->protocol.reader_features, err);
 }
 
+/*
+ * The state at `first`, or before it: *next is the first commit that it does not know of. A checksum file stands in for
+ * a checkpoint and for commits, where that saves more than its own reading; what its commit itself says stands above
+ * it.
+ */
+static lcdc_status read_start(struct lc_delta_log *log, const struct lc_delta_checkpoint *checkpoint, int64_t first,
+                              struct lc_arena *arena, struct lc_delta_state *out, int64_t *next, lcdc_error **err)
+{
+    enum { FEW = 2 };
+    struct lc_delta_wanted wanted = {.state = true};
+    int64_t after = checkpoint ? checkpoint->version + 1 : 0;
+    bool found = false;
+    if (lc_delta_log_is_whole(log, after, first))
+        LC_TRY(lc_delta_version_checksum_read(log, checkpoint ? after : FEW, first, arena, out, &found, err));
+    *next = found ? out->version : after;
+    return found || !checkpoint ? LCDC_OK
+                                : lc_delta_checkpoint_read(log, checkpoint, &wanted, arena, take_state, out, err);
+}
+
 lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, const struct lc_delta_state *known, int64_t first,
                                    int64_t last, struct lc_delta_timeline *out, lcdc_error **err)
 {
@@ -154,14 +174,13 @@ lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, const struct lc_del
     bool changed;
     if (!known && !checkpoint && !lc_delta_log_find(log, 0))
         return no_state(log, first, err);
+    int64_t next = known ? known->version + 1 : 0;
+    lc_delta_log_expect(log, last);
     if (known)
         state = *known;
-    int64_t next = known ? known->version + 1 : checkpoint ? checkpoint->version + 1 : 0;
+    else
+        LC_TRY(read_start(log, checkpoint, first, &timeline.arena, &state, &next, err));
     state.version = first;
-    struct lc_delta_wanted wanted = {.state = true};
-    lc_delta_log_expect(log, last);
-    if (checkpoint)
-        LC_TRY(lc_delta_checkpoint_read(log, checkpoint, &wanted, &timeline.arena, take_state, &state, err));
     for (int64_t v = next; v <= first; v++)
         LC_TRY(visit_state(log, v, &timeline.arena, &state, &changed, err));
     if (state.metadata.schema.n == 0 || (state.protocol.reader_version == 0 && state.protocol.n_reader_features == 0))

@@ -30,9 +30,9 @@ lcdc_status lc_delta_state_copy(const struct lc_delta_state *state, struct lc_ar
 
 /**
  * Reads the states that hold from version `first` to `last`. The start comes from `known`, a state that holds at a
- * version of at most `first` (its own) and outlives the timeline, or else (NULL) from the newest checkpoint at or below
- * `first`, and the commits after it. LC_R_DELTA_NO_STATE when neither reaches back so far. Every protocol on the way is
- * checked.
+ * version of at most `first` (its own) and outlives the timeline, or else (NULL) from the newest checkpoint or version
+ * checksum at or below `first`, and the commits after it. LC_R_DELTA_NO_STATE when no checkpoint and no log reaches
+ * back so far. Every protocol on the way is checked.
  */
 lcdc_status lc_delta_timeline_read(struct lc_delta_log *log, const struct lc_delta_state *known, int64_t first,
                                    int64_t last, struct lc_delta_timeline *out, lcdc_error **err);
