@@ -61,5 +61,10 @@ void lc_filter_columns(const struct lc_expr *expr, bool *used);
 
 /** The condition as SQL that Spark parses, names in backticks, literals typed and quoted. Appended. */
 void lc_filter_print_sql(const struct lc_expr *expr, const struct lc_field *schema, struct lc_buf *out);
+/**
+ * The same for an engine that knows more of a text column than its text, and would compare it padded (CHAR) or without
+ * case: the text as it stands is what is compared.
+ */
+void lc_filter_print_as_text(const struct lc_expr *expr, const struct lc_field *schema, struct lc_buf *out);
 
 #endif

@@ -30,6 +30,18 @@ static void print_column(struct lc_buf *out, const struct lc_expr *expr, const s
     }
 }
 
+/* What is compared; `as_text`: a text as it stands, whatever else the engine knows of its column. */
+static void print_operand(struct lc_buf *out, const struct lc_expr *expr, const struct lc_field *schema, bool as_text)
+{
+    const struct lc_field *field = schema;
+    for (size_t i = 0; i < expr->n_path; i++)
+        field = &field->children[expr->path[i]];
+    as_text = as_text && field->type.kind == LC_TYPE_STRING;
+    lc_buf_text(out, as_text ? "CAST(" : "");
+    print_column(out, expr, schema);
+    lc_buf_text(out, as_text ? " AS STRING)" : "");
+}
+
 static void print_hex(struct lc_buf *out, struct lc_str bytes)
 {
     lc_buf_text(out, "X'");
@@ -159,7 +171,7 @@ static void print_like(struct lc_buf *out, const struct lc_expr *expr)
         lc_buf_text(out, " ESCAPE '!'");
 }
 
-static void print(struct lc_buf *out, const struct lc_expr *expr, const struct lc_field *schema)
+static void print(struct lc_buf *out, const struct lc_expr *expr, const struct lc_field *schema, bool as_text)
 {
     static const char *const signs[] = {
         [LC_EQ] = " = ", [LC_NE] = " <> ", [LC_LT] = " < ", [LC_LE] = " <= ", [LC_GT] = " > ", [LC_GE] = " >= "};
@@ -169,13 +181,13 @@ static void print(struct lc_buf *out, const struct lc_expr *expr, const struct l
     case LC_EXPR_OR:
         for (size_t i = 0; i < expr->n_args; i++) {
             lc_buf_text(out, i == 0 ? "(" : expr->kind == LC_EXPR_AND ? " AND " : " OR ");
-            print(out, expr->args[i], schema);
+            print(out, expr->args[i], schema, as_text);
         }
         lc_buf_char(out, ')');
         return;
     case LC_EXPR_NOT:
         lc_buf_text(out, "NOT ");
-        print(out, expr->args[0], schema);
+        print(out, expr->args[0], schema, as_text);
         return;
     case LC_EXPR_CONST:
         lc_buf_text(out, values[0].is_null ? "CAST(NULL AS BOOLEAN)" : values[0].b ? "TRUE" : "FALSE");
@@ -185,12 +197,12 @@ static void print(struct lc_buf *out, const struct lc_expr *expr, const struct l
         lc_buf_text(out, " IS NULL");
         return;
     case LC_EXPR_COMPARE:
-        print_column(out, expr, schema);
+        print_operand(out, expr, schema, as_text);
         lc_buf_text(out, signs[expr->op]);
         print_value(out, &values[0]);
         return;
     case LC_EXPR_IN:
-        print_column(out, expr, schema);
+        print_operand(out, expr, schema, as_text);
         for (size_t i = 0; i < expr->n_values; i++) {
             lc_buf_text(out, i == 0 ? " IN (" : ", ");
             print_value(out, &values[i]);
@@ -198,7 +210,7 @@ static void print(struct lc_buf *out, const struct lc_expr *expr, const struct l
         lc_buf_char(out, ')');
         return;
     case LC_EXPR_LIKE:
-        print_column(out, expr, schema);
+        print_operand(out, expr, schema, as_text);
         print_like(out, expr);
         return;
     }
@@ -206,5 +218,10 @@ static void print(struct lc_buf *out, const struct lc_expr *expr, const struct l
 
 void lc_filter_print_sql(const struct lc_expr *expr, const struct lc_field *schema, struct lc_buf *out)
 {
-    print(out, expr, schema);
+    print(out, expr, schema, false);
+}
+
+void lc_filter_print_as_text(const struct lc_expr *expr, const struct lc_field *schema, struct lc_buf *out)
+{
+    print(out, expr, schema, true);
 }

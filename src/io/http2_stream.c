@@ -28,6 +28,7 @@ struct lc_http2_stream {
     struct lc_buf headers; /* name, 0, value, 0, ... */
     struct lc_buf bytes;   /* came and were not taken */
     bool is_paused, is_added, is_done;
+    bool is_flooded; /* more headers than anybody needs */
     CURLcode result;
     int status;
     char problem[CURL_ERROR_SIZE];
@@ -90,6 +91,9 @@ static size_t on_header(char *line, size_t size, size_t n, void *context)
     const char *colon = memchr(line, ':', length);
     if (!colon || memchr(line, 0, length))
         return size * n;
+    stream->is_flooded = headers->n + length + 2 > MAX_HEADERS;
+    if (stream->is_flooded)
+        return 0; /* ends the stream */
     for (; line + i < colon; i++)
         lc_buf_char(headers, lower(line[i]));
     lc_buf_char(headers, 0);
@@ -274,6 +278,8 @@ int lc_http2_status(const struct lc_http2_stream *stream)
 
 const char *lc_http2_problem(const struct lc_http2_stream *stream)
 {
+    if (stream->is_flooded)
+        return "the answer has more than a megabyte of headers";
     return stream->problem[0] ? stream->problem : curl_easy_strerror(stream->result);
 }
 

@@ -195,6 +195,23 @@ static bool remakes_ids(const struct lc_spark_scan *scan)
     return found;
 }
 
+static bool holds_bytes(const struct lc_field *field)
+{
+    bool found = field->type.kind == LC_TYPE_BINARY || field->type.kind == LC_TYPE_FIXED;
+    for (size_t i = 0; i < field->n_children && !found; i++)
+        found = holds_bytes(&field->children[i]);
+    return found;
+}
+
+/* Iceberg's view compares bytes by where they lie in memory, so none of its rows with bytes are ever the same. */
+static bool shows_carried_rows(struct spark_read *self, const struct lc_spark_scan *scan)
+{
+    if (scan->source == LC_SQL_VIEW && holds_bytes(self->read.schema))
+        for (size_t i = 0; i < self->history.n; i++)
+            self->history.commits[i].remakes_ids = true;
+    return scan->source != LC_SQL_CDF && remakes_ids(scan);
+}
+
 /*
  * CHANGES knows rows by their ids alone, so after a commit that gave all rows new ones it shows a delete and an insert
  * for each row that was only carried over. Whole rows tell which those are; columns and filter come after that.
@@ -222,9 +239,22 @@ static lcdc_status read_changes(struct lc_read *read, const struct lc_shape *sha
 {
     struct spark_read *self = (struct spark_read *)read;
     struct lc_spark_scan scan = scan_of(self);
-    if (scan.source == LC_SQL_NATIVE && remakes_ids(&scan))
+    if (shows_carried_rows(self, &scan))
         return changes_by_content(self, &scan, shape, out, err);
     return lc_spark_changes_new(&scan, shape, out, err);
+}
+
+/*
+ * Where the changes follow a state, the state is no proof that they can be read, and once its rows have left nobody
+ * else can take over. So their first batch is asked for before, and given up.
+ */
+static lcdc_status prove_changes(const struct lc_spark_scan *scan, const struct lc_shape *shape, lcdc_error **err)
+{
+    LC_CLEANUP(lc_change_stream_freep) struct lc_change_stream *stream = NULL;
+    LC_CHANGE_BATCH struct lc_change_batch batch = {0};
+    bool more;
+    LC_TRY(lc_spark_changes_new(scan, shape, &stream, err));
+    return lc_change_next(stream, &batch, &more, err);
 }
 
 /* The commit before the range; of an empty one the commit it would begin after. */
@@ -241,6 +271,8 @@ static lcdc_status read_snapshot(struct lc_read *read, bool at_end, const struct
     struct spark_read *self = (struct spark_read *)read;
     struct lc_spark_scan scan = scan_of(self);
     const struct lc_spark_commit *commit = at_end && scan.n ? &scan.commits[scan.n - 1] : commit_before(self);
+    if (!at_end && scan.n)
+        LC_TRY(prove_changes(&scan, shape, err));
     scan.source = LC_SQL_STATE;
     scan.n = commit != NULL;
     if (commit) {

@@ -139,19 +139,20 @@ static enum lc_reason reason_of(const struct lc_spark_fault *fault)
 
 /* ---- telling ---- */
 
-/* The text without any secret in it; servers repeat what they were sent. */
+/* The text without any secret in it; servers repeat what they were sent. Where secrets overlap, all of them go. */
 static void append_blotted(struct lc_buf *out, const char *text, size_t n_secrets, const char *const *secrets)
 {
-    while (*text) {
-        size_t n = 0;
-        for (size_t i = 0; i < n_secrets && !n; i++)
-            if (secrets[i][0] && strncmp(text, secrets[i], strlen(secrets[i])) == 0)
-                n = strlen(secrets[i]);
-        if (n)
-            lc_buf_text(out, "***");
-        else
+    for (const char *hidden = text; *text; text++) { /* up to here nothing may be told */
+        bool was_hidden = hidden > text;
+        for (size_t i = 0; i < n_secrets; i++) {
+            size_t n = strlen(secrets[i]);
+            if (n && strncmp(text, secrets[i], n) == 0 && text + n > hidden)
+                hidden = text + n;
+        }
+        if (hidden <= text)
             lc_buf_char(out, *text);
-        text += n ? n : 1;
+        else if (!was_hidden)
+            lc_buf_text(out, "***");
     }
 }
 

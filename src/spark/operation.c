@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "spark/sql.h"
+
 enum { CHUNK_BYTES = 4000000, MAX_BATCH_BYTES = 1 << 30 };
 
 struct lc_spark_operation {
@@ -14,6 +16,7 @@ struct lc_spark_operation {
     struct lc_grpc_call *call; /* the stream that is read now; NULL between streams */
     bool is_begun;             /* the server was told of it */
     bool is_reattached;        /* the stream is ReattachExecute's */
+    bool is_resumed;           /* a stream was taken up after rows: a batch has to say where it belongs */
     bool is_complete, has_failed;
     char *last_response;        /* where to go on; NULL: nothing was seen yet */
     int failures;               /* streams that ended without bringing anything, in a row */
@@ -93,6 +96,7 @@ static lcdc_status reattach(struct lc_spark_operation *self, lcdc_error **err)
         .client_type = (char *)(uintptr_t)session->client_type,
         .last_response_id = self->last_response};
     self->is_reattached = true;
+    self->is_resumed = self->is_resumed || self->rows > 0 || self->n_chunks > 0;
     return open_call(self, "ReattachExecute", &request.base, err);
 }
 
@@ -113,6 +117,8 @@ static lcdc_status check_place(struct lc_spark_operation *self, const Lc__Spark_
         return bad(self, "a batch is missing", err);
     if (batch->has_start_offset && batch->start_offset < self->rows)
         return bad(self, "a batch came twice", err);
+    if (!batch->has_start_offset && self->is_resumed)
+        return bad(self, "it was taken up again, and a batch does not say where it belongs", err);
     return LCDC_OK;
 }
 
@@ -142,8 +148,11 @@ static lcdc_status join_chunk(struct lc_spark_operation *self, const Lc__Spark__
 static lcdc_status take_batch(struct lc_spark_operation *self, const Lc__Spark__ExecutePlanResponse__ArrowBatch *batch,
                               struct lc_spark_batch *out, bool *ready, lcdc_error **err)
 {
-    bool in_parts = batch->has_num_chunks_in_batch && batch->num_chunks_in_batch > 1;
+    int64_t n_chunks = batch->has_num_chunks_in_batch ? batch->num_chunks_in_batch : 0;
+    bool in_parts = n_chunks > 1;
     LC_TRY(check_place(self, batch, err));
+    if (n_chunks < 0 || (!in_parts && batch->has_chunk_index && batch->chunk_index != 0))
+        return bad(self, "a part of a batch does not say how many there are", err);
     if (self->n_chunks && !in_parts)
         return bad(self, "a whole batch came in the middle of another one", err);
     *out = (struct lc_spark_batch){.ipc = {(const char *)batch->data.data, batch->has_data ? batch->data.len : 0},
@@ -248,6 +257,7 @@ lcdc_status lc_spark_operation_next(struct lc_spark_operation *self, struct lc_s
 static lcdc_status start(struct lc_spark_session *session, const char *sql, bool is_command,
                          struct lc_spark_operation **out, lcdc_error **err)
 {
+    LC_TRY(lc_sql_check(sql, err));
     LC_CLEANUP(lc_spark_operation_freep) struct lc_spark_operation *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
     self->session = session;

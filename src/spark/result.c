@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io/arrow_ipc.h"
+#include "spark/variant.h"
 
 enum { MAX_BATCHES = 1024, MAX_SMALL_ROWS = 10000000 };
 
@@ -20,11 +21,13 @@ static lcdc_status see_schema(struct lc_spark_result *result, const struct Arrow
     struct lc_field columns = {0};
     if (!result->has_schema) {
         LC_TRY(lc_field_from_schema(schema, &result->arena, &result->columns, err));
+        lc_spark_variant_field(schema, &result->columns);
         result->has_schema = true;
         return LCDC_OK;
     }
     LC_ARENA struct lc_arena arena = {0};
     LC_TRY(lc_field_from_schema(schema, &arena, &columns, err));
+    lc_spark_variant_field(schema, &columns);
     if (lc_field_fingerprint(&columns) != lc_field_fingerprint(&result->columns))
         return lc_fail(err, LC_R_SPARK_PROTOCOL, "the columns of the server's result change between its batches");
     return LCDC_OK;
@@ -46,6 +49,7 @@ static lcdc_status see_batch(void *context, const struct ArrowSchema *schema, st
     LC_TRY_ALLOC(waiting);
     result->waiting = waiting;
     message->rows += batch->length;
+    lc_spark_variant_array(schema, batch);
     lc_array_move(batch, &waiting[result->n_waiting++]);
     return LCDC_OK;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "lakecdc/base.h"
+#include "spark/sql.h"
 
 enum { LEAVE_MS = 3000, LEAVE_LOST_MS = 500, LEAVE_HURRIED_MS = 350, LOOK_MS = 20, MAX_PAUSE_MS = 2000 };
 
@@ -223,6 +224,7 @@ lcdc_status lc_spark_version(struct lc_spark_session *session, const char **out,
 
 lcdc_status lc_spark_analyze(struct lc_spark_session *session, const char *sql, lcdc_error **err)
 {
+    LC_TRY(lc_sql_check(sql, err));
     LC_WIRE ProtobufCMessage *message = NULL;
     Lc__Spark__SQL text = LC__SPARK__SQL__INIT;
     Lc__Spark__Relation relation = LC__SPARK__RELATION__INIT;

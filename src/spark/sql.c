@@ -74,6 +74,14 @@ lcdc_status lc_sql_table(const char *name, struct lc_arena *arena, const char **
     return LCDC_OK;
 }
 
+lcdc_status lc_sql_check(const char *sql, lcdc_error **err)
+{
+    if (!strstr(sql, "${"))
+        return LCDC_OK;
+    return lc_fail(err, LC_R_SPARK_ENGINE,
+                   "a name holds '${', where Spark would put a setting's value; expected one that Spark leaves alone");
+}
+
 size_t lc_sql_catalog_length(const char *table)
 {
     size_t n_dots = 0, first = 0;
@@ -207,7 +215,7 @@ static void print_where(const struct lc_sql_query *query, struct lc_buf *out)
     const char *lead = " WHERE ";
     if (query->filter) {
         lc_buf_printf(out, "%s(", lead);
-        lc_filter_print_sql(query->filter, query->filter_columns, out);
+        lc_filter_print_as_text(query->filter, query->filter_columns, out);
         if (query->source != LC_SQL_STATE)
             print_unknown_deletes(query, out);
         lc_buf_char(out, ')');

@@ -16,6 +16,13 @@ void lc_sql_text(struct lc_buf *out, struct lc_str text);
  */
 lcdc_status lc_sql_table(const char *name, struct lc_arena *arena, const char **out, lcdc_error **err);
 
+/**
+ * LC_R_SPARK_ENGINE for a statement that would not be read as it stands: Spark puts a setting's value wherever it finds
+ * ${name}, in backticks too, before it looks at the SQL, and there is no way to write one that it leaves alone. For
+ * every statement that is sent.
+ */
+lcdc_status lc_sql_check(const char *sql, lcdc_error **err);
+
 /** Bytes of a quoted name's catalog with its dot: 0 when it has fewer than three parts, the catalog being the
  * session's. */
 size_t lc_sql_catalog_length(const char *table);

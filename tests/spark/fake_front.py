@@ -55,6 +55,7 @@ class Link:
         self.dead_streams = set()
         self.fault = None  # (bytes of one stream, what to do)
         self.drip = None  # (bytes at a time, seconds between)
+        self.swap = None  # takes the place of the next bytes of a response
         self.peer = "ipv4:%s:%d" % server.getsockname()
 
     def arm(self, count, strike):
@@ -96,6 +97,8 @@ class Link:
                 self.write(head + body)
 
     def relay_data(self, head, body, stream):
+        if self.swap and body:
+            head, body, self.swap = frame(DATA, stream, self.swap)[:9], self.swap, None
         before = self.passed.get(stream, 0)
         if self.fault and before + len(body) >= self.fault[0]:
             count, strike = self.fault

@@ -8,6 +8,7 @@ Streams of one operation are numbered: 0 is the first answer to ExecutePlan, the
 """
 
 import re
+import struct
 import uuid
 
 import grpc
@@ -79,6 +80,12 @@ class Healthy:
     def answer(self, sql, table):
         """What a statement gives, perhaps changed."""
         return table
+
+    def metadata(self, execution, context):
+        """Headers and trailers of its own."""
+
+    def response_id(self, execution, item):
+        return item.response_id
 
     def batches(self, table):
         """The table as record batches, or as pairs of row count and IPC bytes; an empty table is one empty batch."""
@@ -489,6 +496,113 @@ class ChunkEndless(Chunked):
         return replace_batch(super().script(items), 0, num_chunks_in_batch=1 << 60)
 
 
+class ChunkUncounted(Chunked):
+    """A chunk that is not the first says that there is one: an error."""
+
+    def script(self, items):
+        return replace_batch(Healthy.script(self, items), 1, chunk_index=1, num_chunks_in_batch=1)
+
+
+class ChunkNegative(Healthy):
+    """A batch is one of -4 chunks: an error."""
+
+    def script(self, items):
+        return replace_batch(items, 1, chunk_index=0, num_chunks_in_batch=-4)
+
+
+class RowsNegative(Healthy):
+    """A batch has -1 rows: an error."""
+
+    def script(self, items):
+        return replace_batch(items, 1, row_count=-1)
+
+
+class RowsHuge(Healthy):
+    """A batch has 2^63-1 rows by its own account: an error."""
+
+    def script(self, items):
+        return replace_batch(items, 0, row_count=(1 << 63) - 1)
+
+
+class OffsetHuge(Healthy):
+    """A batch begins at row 2^63-1: an error."""
+
+    def script(self, items):
+        return replace_batch(items, 1, start_offset=(1 << 63) - 1)
+
+
+class OffsetNegative(Healthy):
+    """A batch begins before the first row: an error."""
+
+    def script(self, items):
+        return replace_batch(items, 1, start_offset=-(1 << 63))
+
+
+class IdsMissing(CutMidBatch):
+    """No response has an id, so a reattach starts from the first again: an error, never rows twice."""
+
+    def response_id(self, execution, item):
+        return "" if execution.is_feed else item.response_id
+
+
+class IdsRepeated(CutMidBatch):
+    """All responses have the id of the first, where a reattach goes on: an error, never rows twice."""
+
+    def response_id(self, execution, item):
+        return (execution.items[0] if execution.is_feed else item).response_id
+
+
+class PlacesMissing(IdsMissing):
+    """As ids_missing, and no batch says where it begins: an error, as nothing tells whether rows come twice."""
+
+    def script(self, items):
+        return [Item({k: v for k, v in item.batch.items() if k != "start_offset"}) if item.is_batch else item for item in items]
+
+
+# --- what no gRPC library lets a server send
+
+
+class FrameCompressed(Healthy):
+    """The third batch's frame says that it is compressed: an error."""
+
+    swap = b"\x01\x00\x00\x00\x04abcd"
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.batches == 2 and item.is_batch and stream.execution.is_feed:
+                stream.pause(0.5)  # all that was sent has gone
+                stream.link.swap = self.swap
+            yield item
+
+
+class FrameHuge(FrameCompressed):
+    """The third batch's frame announces 4 GiB: an error, and no allocation of that size."""
+
+    swap = b"\x00\xff\xff\xff\xff" + b"x" * 100
+
+
+class HeaderFlood(Healthy):
+    """Three megabytes of headers come before a feed's first response: an error."""
+
+    def metadata(self, execution, context):
+        if execution.is_feed:
+            context.send_initial_metadata([(f"x-flood-{number}", "x" * 30_000) for number in range(100)])
+
+
+class TrailerFlood(Healthy):
+    """A stream ends with three megabytes of trailers after three batches: taken up again, all rows."""
+
+    def metadata(self, execution, context):
+        if execution.is_feed:
+            context.set_trailing_metadata([(f"x-flood-{number}", "x" * 30_000) for number in range(100)])
+
+    def play(self, stream, items):
+        for item in items:
+            if stream.batches == 3 and stream.execution.is_feed:
+                raise Refusal(INTERNAL, "after the flood")
+            yield item
+
+
 # --- what is in the messages
 
 
@@ -590,6 +704,81 @@ class TruncatedArrow(Healthy):
         for number, batch in enumerate(super().batches(table)):
             data = ipc_stream(batch)
             yield (batch.num_rows, data[: len(data) // 2]) if number == 2 else batch
+
+
+def column_wise(batch, change):
+    """The batch with each of its text columns changed."""
+    columns = [change(column) if pyarrow.types.is_string(column.type) else column for column in batch.columns]
+    return pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+class LargeTypes(Healthy):
+    """Texts have 64-bit offsets, as spark.sql.execution.arrow.useLargeVarTypes has it: all rows."""
+
+    def batches(self, table):
+        return [column_wise(batch, lambda column: column.cast(pyarrow.large_string())) for batch in super().batches(table)]
+
+
+class DictionaryArrow(Healthy):
+    """Texts are encoded with dictionaries: all rows."""
+
+    def batches(self, table):
+        return [column_wise(batch, lambda column: column.dictionary_encode()) for batch in super().batches(table)]
+
+
+class CompressedArrow(Healthy):
+    """Buffers are compressed, as spark.sql.execution.arrow.compression.codec has it: all rows."""
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            sink = pyarrow.BufferOutputStream()
+            options = pyarrow.ipc.IpcWriteOptions(compression=("zstd", "lz4")[number % 2])
+            with pyarrow.ipc.new_stream(sink, batch.schema, options=options) as writer:
+                writer.write_batch(batch)
+            yield batch.num_rows, sink.getvalue().to_pybytes()
+
+
+class LyingArrow(Healthy):
+    """The third batch's Arrow message says that its body has 2^60 bytes: an error, and no allocation of that size."""
+
+    huge = 1 << 60
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            data = ipc_stream(batch)
+            body = pyarrow.ipc.read_message(pyarrow.BufferReader(batch.serialize())).body.size
+            told = struct.pack("<q", body)
+            assert told in data, "the length of the body is not to be found"
+            yield (batch.num_rows, data.replace(told, struct.pack("<q", self.huge))) if number == 2 else batch
+
+
+class LyingArrowNegative(LyingArrow):
+    """The third batch's Arrow message says that its body has -8 bytes: an error."""
+
+    huge = -8
+
+
+class BombArrow(Healthy):
+    """The third batch's longest buffer is three gigabytes once decompressed, it says: an error, and no such memory."""
+
+    def batches(self, table):
+        for number, batch in enumerate(super().batches(table)):
+            sink = pyarrow.BufferOutputStream()
+            with pyarrow.ipc.new_stream(sink, batch.schema, options=pyarrow.ipc.IpcWriteOptions(compression="zstd")) as writer:
+                writer.write_batch(batch)
+            data = sink.getvalue().to_pybytes()
+            if number == 2 and "note" in batch.schema.names:
+                told = struct.pack("<q", sum(len(text) for text in batch["note"].to_pylist()))
+                assert told in data, "the length of the buffer is not to be found"
+                data = data.replace(told, struct.pack("<q", 3 << 30))
+            yield batch.num_rows, data
+
+
+class Durations(Healthy):
+    """A column is a duration, which no table format has: refused."""
+
+    def answer(self, sql, table):
+        return changed_column(table, "region", lambda column: pyarrow.array([1] * len(column), pyarrow.duration("us")))
 
 
 class EmptyArrow(Healthy):

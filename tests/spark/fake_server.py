@@ -173,6 +173,7 @@ class Server:
                 self.enter(name, request, context)
                 with self.lock:
                     execution, start = method(request)
+                    self.scenario.metadata(execution, context)
                     stream = Stream(self, execution, context)
                     context.add_callback(lambda: self.stream_over(stream, "call over"))
                 yield from self.play(stream, start)
@@ -383,7 +384,7 @@ class Server:
             session_id=execution.session.id,
             server_side_session_id=execution.session.server_side_id,
             operation_id=execution.id,
-            response_id=item.response_id,
+            response_id=self.scenario.response_id(execution, item),
         )
         if item.is_batch:
             message.arrow_batch.CopyFrom(base.ExecutePlanResponse.ArrowBatch(**item.batch))

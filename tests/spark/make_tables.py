@@ -55,6 +55,22 @@ DELTA_ODD = ODD.replace("back``tick", "quo'te")
 ODD_ROWS = "INSERT INTO {t} VALUES (1, 'a''b', 'x`y', 1, '--'), (2, '\\\\', NULL, 2, '; DROP TABLE x'), (3, '\"', '%', NULL, '')"
 ODD_UPDATE = "UPDATE {t} SET `it's` = concat(`it's`, '''') WHERE `select` < 3"
 
+TYPES = """id BIGINT NOT NULL, tiny TINYINT, small SMALLINT, num INT, flag BOOLEAN, single FLOAT, big DECIMAL(38,10),
+    short VARCHAR(8), at TIMESTAMP, wall TIMESTAMP_NTZ, day DATE, raw BINARY, text STRING"""
+TYPES_ROWS = """INSERT INTO {t} VALUES
+    (1, -128Y, -32768S, -2147483648, true, CAST('NaN' AS FLOAT),
+     CAST('9999999999999999999999999999.9999999999' AS DECIMAL(38,10)), 'abc', TIMESTAMP '2026-03-29 02:30:00Z',
+     TIMESTAMP_NTZ '2026-03-29 02:30:00.123456', DATE '0001-01-01', X'00FF', 'it''s'),
+    (2, 127Y, 32767S, 2147483647, false, -0.0F, -0.0000000001BD, '', TIMESTAMP '9999-12-31 23:59:59.999999Z',
+     TIMESTAMP_NTZ '0001-01-01 00:00:00', DATE '9999-12-31', X'', 'back\\\\slash'),
+    (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (4, 0Y, 0S, 0, true, 1e38F, 0BD, 'ABC', TIMESTAMP '1900-01-01 00:00:00Z', NULL, DATE '1582-10-04', X'414243', 'ABC')"""
+TYPES_UPDATE = "UPDATE {t} SET num = 7, text = concat(text, '?') WHERE id = 2"
+TYPES_DELETE = "DELETE FROM {t} WHERE id = 1"
+VARIANTS = "id BIGINT NOT NULL, any VARIANT, deep STRUCT<any: VARIANT, rest: ARRAY<VARIANT>>"
+VARIANTS_ROWS = """INSERT INTO {t} SELECT id, parse_json(text), named_struct('any', parse_json(text), 'rest',
+    array(parse_json(text), NULL)) FROM VALUES (1, '[1, "x"]'), (2, 'null'), (3, NULL) AS s(id, text)"""
+
 ROW_TRACKING = {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "false"}
 VECTORS = {"delta.enableDeletionVectors": "true"}
 NO_VECTORS = {"delta.enableDeletionVectors": "false"}
@@ -113,6 +129,8 @@ DELTA = [
         [ODD_ROWS, ODD_UPDATE],
         key=("select",),
     ),
+    Table("types", TYPES, {**ROW_TRACKING, **FEED}, ["row_tracking", "change_feed"], [TYPES_ROWS, TYPES_UPDATE, TYPES_DELETE]),
+    Table("variants", VARIANTS, {**ROW_TRACKING, **FEED}, ["row_tracking", "change_feed"], [VARIANTS_ROWS, TYPES_DELETE]),
 ]
 ICEBERG = [
     Table(
@@ -154,6 +172,13 @@ ICEBERG = [
         ["v2", "copy_on_write", "odd_names"],
         [ODD_ROWS, ODD_UPDATE],
         key=("select",),
+    ),
+    Table(
+        "types",
+        TYPES,
+        {"format-version": "2", **COPY_ON_WRITE},
+        ["v2", "copy_on_write"],
+        [TYPES_ROWS, TYPES_UPDATE, TYPES_DELETE],
     ),
 ]
 RELEASES = {"42": ("delta", "spark_catalog.shop", DELTA), "41": ("iceberg", "ice.shop", ICEBERG)}

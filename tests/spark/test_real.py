@@ -17,6 +17,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 
@@ -144,6 +145,81 @@ def table_changes_reads_the_feed(delta):
     delta.same("feed_nested", "spark_delta_cdf", "--from", "1")
     for shape in NESTED_SHAPES:
         delta.same("feed_nested", "spark_delta_cdf", "--from", "1", *shape)
+
+
+TYPE_FILTERS = [
+    "short = 'abc'",
+    "short LIKE 'A%' OR short IN ('', 'x')",
+    "at >= '2026-03-29 02:30:00'",
+    "at = '2026-03-29T04:30:00+02:00'",
+    "wall = '2026-03-29 02:30:00.123456'",
+    "day < '1582-10-15'",
+    "big > 1.5 OR big = -0.0000000001",
+    "single = 0 OR single > 1e37",
+    "tiny = -128 AND small <= -32768 AND num < 0",
+    "raw = X'00FF' OR raw = X''",
+    "text = 'it''s'",
+    "text LIKE 'back\\slash%'",
+]
+# A session that differs from the usual one wherever that might change a row, or how a statement is read.
+ODD_SESSION = {
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.legacy.charVarcharAsString": "true",
+    "spark.sql.execution.arrow.useLargeVarTypes": "true",
+    "spark.sql.execution.arrow.compression.codec": "zstd",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+}
+
+
+def in_an_odd_session(site, use):
+    """use() of the site as a session of somebody's sees it that is set to everything unusual."""
+    from pyspark.sql import SparkSession
+
+    url = site.url if "/;" in site.url else site.url + "/"
+    spark = SparkSession.builder.remote(url + ";user_id=odd").create()
+    try:
+        for key, value in ODD_SESSION.items():
+            spark.conf.set(key, value)
+        use(Site(site.server, f"{url};user_id=odd;session_id={spark.session_id}", site.tables.values()))
+    finally:
+        spark.stop()
+
+
+def every_type(site, via, *start):
+    """Every type and its edges, filters on each, and rows with bytes that a rewrite only carries over."""
+    rows = site.same("types", via, *start)
+    check(any(row["op"] == "delete" and row["before"]["raw"] == "AP8=" for row in rows), rows)
+    check(sum((row["before"] or row["after"])["id"] == 4 for row in rows) == 1, "a row that was carried over is there")
+    for where in TYPE_FILTERS:
+        site.same("types", via, *start, "--where", where)
+    site.same("types", via, *start, "--columns", "id,raw", "--where", "text IS NOT NULL")
+
+
+def delta_types_in_any_session(delta):
+    def both_ways(site):
+        for via in ("spark_native", "spark_delta_cdf"):
+            every_type(site, via, "--from", "1")
+            site.same("variants", via, "--from", "1")
+            site.same("variants", via, "--from", "1", "--columns", "deep,id", "--where", "any IS NOT NULL")
+
+    both_ways(delta)
+    in_an_odd_session(delta, both_ways)
+    in_an_odd_session(delta, lambda site: site.same("`order`", "spark_native", "--from", "1", "--where", "`it's` LIKE '%''%'"))
+
+
+def iceberg_types_in_any_session(iceberg):
+    def view(site):
+        every_type(site, "spark_iceberg")
+        site.same("types", "spark_iceberg", "--identity", "id", "--fold")
+        site.same("`it's ``odd``; --`", "spark_iceberg")
+
+    view(iceberg)
+    in_an_odd_session(iceberg, view)
 
 
 def by_time(site, name, via):
@@ -275,6 +351,72 @@ def verdict_iceberg(iceberg):
     for name in ("mor", "v3_mor"):
         verdict(iceberg, name, "spark_iceberg", ["spark_iceberg", "direct"])
         falls_back(iceberg, name, "Delete files are currently not supported in changelog scans", via="spark_iceberg")
+
+
+def after_the_read(site, rows, url=None):
+    """What a sync keeps in its ledger once it has read: (table, options, chosen, expected, usable, fell back, words)."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = {
+            "version": 1,
+            "sources": {"cluster": {"spark": url or site.url, "timeout": "120"}},
+            "sinks": {"out": {"type": "jsonl"}},
+            "tables": {
+                name: {
+                    "source": "cluster",
+                    "table": site.tables[name]["name"],
+                    "sink": "out",
+                    "start": "oldest",
+                    "sink_options": {"path": f"{name}.jsonl"},
+                }
+                for name, *_rest in rows
+            },
+        }
+        path, ledger = os.path.join(folder, "sync.yaml"), os.path.join(folder, "ledger.db")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        run = Run(path, "--once", command="sync")
+        check(run.status == 0, run.status, run.err)
+        for name, chosen, expected, usable, fell_back, words in rows:
+            found = json.loads(Run("show", name, "--json", "--ledger", ledger, command="ledger").out)["cdc"]
+            said = (found["chosen"], found["native_expected"], found["native_usable"], found["fell_back"])
+            check(said == (chosen, expected, usable, fell_back), name, said, found["reason"])
+            check(all(each in found["reason"] for each in words), name, found["reason"])
+            check(TOKEN not in json.dumps(found) + run.err, name, found, run.err)
+
+
+def verdicts_of_delta_after_the_read(delta):
+    from pyspark.sql import SparkSession
+
+    tracking, feed = "DELTA_CHANGELOG_REQUIRES_ROW_TRACKING", "DELTA_MISSING_CHANGE_DATA"
+    after_the_read(
+        delta,
+        [
+            ("tracked", "spark_native", True, True, False, []),
+            ("feed", "spark_delta_cdf", True, False, True, [tracking]),
+            ("plain", "direct", True, False, True, [tracking, feed]),
+        ],
+    )
+    spark = SparkSession.builder.remote(delta.url + ";user_id=off").create()
+    try:
+        spark.conf.set(servers.CHANGELOG_FLAG, "false")
+        url, off = f"{delta.url};user_id=off;session_id={spark.session_id}", "UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE"
+        after_the_read(delta, [("feed", "spark_delta_cdf", True, False, True, [off, servers.CHANGELOG_FLAG])], url)
+        after_the_read(delta, [("plain", "direct", True, False, True, [off, feed])], url)
+    finally:
+        spark.stop()
+
+
+def verdicts_of_iceberg_after_the_read(iceberg):
+    after_the_read(
+        iceberg,
+        [
+            ("cow", "spark_iceberg", False, False, False, []),
+            ("mor", "direct", False, False, True, ["Delete files are currently not supported in changelog scans"]),
+            ("cow_nested", "direct", False, False, True, ["Identifier field is required"]),
+            ("feed", "spark_delta_cdf", False, False, False, []),
+            ("plain", "direct", False, False, True, ["DELTA_MISSING_CHANGE_DATA"]),
+        ],
+    )
 
 
 def no_verdict_but_a_record(status, words, url, name, version):
@@ -540,6 +682,8 @@ ICEBERG_TESTS = (
     verdict_iceberg,
     verdict_delta_on_41,
     views_are_dropped,
+    iceberg_types_in_any_session,
+    verdicts_of_iceberg_after_the_read,
     syncs.sync_of_iceberg_through_spark,
 )
 DELTA_TESTS = (
@@ -552,6 +696,8 @@ DELTA_TESTS = (
     verdict_wrong_token,
     one_large_commit_in_slices,
     no_job_and_no_result_is_left,
+    delta_types_in_any_session,
+    verdicts_of_delta_after_the_read,
     syncs.sync_of_delta_through_spark,
 )
 
@@ -630,7 +776,7 @@ def main():
         for server in running:
             server.stop()
     good = [each for each in good if each is not None]
-    print(f"{sum(good)} of {len(good)} good after {time.monotonic() - began:.0f} s")
+    print(f"after {time.monotonic() - began:.0f} s: {sum(good)} passed, {len(good) - sum(good)} failed")
     return 0 if good and all(good) else 1
 
 

@@ -61,6 +61,17 @@ static void texts_keep_their_quotes(void **state)
     assert_string_equal(out.p, "'it\\'s \\\\\\' -- \"'");
 }
 
+static void what_spark_would_change_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"SELECT * FROM `${x}`", "SELECT `a${env:HOME}` FROM t", "${", "$${"};
+    static const char *const good[] = {"SELECT * FROM `$x`", "SELECT `$ {x}`, '{}' FROM t", "$", ""};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(lc_sql_check(bad[i], NULL), LCDC_UNSUPPORTED);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        assert_int_equal(lc_sql_check(good[i], NULL), LCDC_OK);
+}
+
 static void assert_query(const struct lc_sql_query *query, const char *expected)
 {
     LC_BUF struct lc_buf out;
@@ -119,7 +130,7 @@ static void columns_filters_and_slices(void **state)
     LC_BUF struct lc_buf out;
     lc_buf_init(&out, 10000);
     lc_sql_query_print(&query, &out);
-    assert_non_null(strstr(out.p, " WHERE (`it``s` = CAST(X'612762' AS STRING)"));
+    assert_non_null(strstr(out.p, " WHERE (CAST(`it``s` AS STRING) = CAST(X'612762' AS STRING)"));
     assert_non_null(strstr(out.p, ") AND NOT `_change_type` IN ('delete', 'update_preimage') AND "
                                   "pmod(xxhash64(`id`, `it``s`), 4) = 2"));
     assert_null(strstr(out.p, "ORDER BY"));
@@ -136,8 +147,8 @@ static void deletes_that_could_not_be_judged_are_kept(void **state)
         {LC_SQL_CDF, "id > 5", " WHERE (`id` > 5 OR (`_change_type` = 'delete' AND (`id` IS NULL)))"},
         {LC_SQL_VIEW, "id > 5", " WHERE (`id` > 5 OR (`_change_type` = 'DELETE' AND (`id` IS NULL)))"},
         {LC_SQL_NATIVE, "\"it`s\" = 'x' AND id = 5",
-         " WHERE ((`it``s` = 'x' AND `id` = 5) OR (`_change_type` = 'delete' AND (`id` IS NULL)))"},
-        {LC_SQL_NATIVE, "\"it`s\" = 'x'", " WHERE (`it``s` = 'x')"},
+         " WHERE ((CAST(`it``s` AS STRING) = 'x' AND `id` = 5) OR (`_change_type` = 'delete' AND (`id` IS NULL)))"},
+        {LC_SQL_NATIVE, "\"it`s\" = 'x'", " WHERE (CAST(`it``s` AS STRING) = 'x')"},
         {LC_SQL_STATE, "id > 5", " WHERE (`id` > 5)"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -173,6 +184,7 @@ int main(void)
         cmocka_unit_test(names_are_quoted_part_by_part),
         cmocka_unit_test(what_is_no_name_is_refused),
         cmocka_unit_test(texts_keep_their_quotes),
+        cmocka_unit_test(what_spark_would_change_is_refused),
         cmocka_unit_test(plain_statements),
         cmocka_unit_test(columns_filters_and_slices),
         cmocka_unit_test(what_can_be_split),
