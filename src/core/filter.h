@@ -62,9 +62,9 @@ void lc_filter_columns(const struct lc_expr *expr, bool *used);
 /** The condition as SQL that Spark parses, names in backticks, literals typed and quoted. Appended. */
 void lc_filter_print_sql(const struct lc_expr *expr, const struct lc_field *schema, struct lc_buf *out);
 /**
- * The same for an engine that knows more of a text column than its text, and would compare it padded (CHAR) or without
- * case: the text as it stands is what is compared.
+ * The same for an engine that knows more of a column than its values: what is compared is the text as it stands, not
+ * padded (CHAR) or without case, and -0.0 is 0.0, also where an index of a file has them as two.
  */
-void lc_filter_print_as_text(const struct lc_expr *expr, const struct lc_field *schema, struct lc_buf *out);
+void lc_filter_print_bare(const struct lc_expr *expr, const struct lc_field *schema, struct lc_buf *out);
 
 #endif

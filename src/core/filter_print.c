@@ -30,16 +30,28 @@ static void print_column(struct lc_buf *out, const struct lc_expr *expr, const s
     }
 }
 
-/* What is compared; `as_text`: a text as it stands, whatever else the engine knows of its column. */
-static void print_operand(struct lc_buf *out, const struct lc_expr *expr, const struct lc_field *schema, bool as_text)
+static bool has_zero(const struct lc_expr *expr)
+{
+    for (size_t i = 0; i < expr->n_values; i++)
+        if (!expr->values[i].is_null && expr->values[i].f == 0)
+            return true;
+    return false;
+}
+
+/*
+ * What is compared. Bare: the value as it stands. A text is nothing else to the engine then; a number that is compared
+ * with zero becomes a sum, which no index of a file can answer: there -0.0 is another value than 0.0.
+ */
+static void print_operand(struct lc_buf *out, const struct lc_expr *expr, const struct lc_field *schema, bool is_bare)
 {
     const struct lc_field *field = schema;
     for (size_t i = 0; i < expr->n_path; i++)
         field = &field->children[expr->path[i]];
-    as_text = as_text && field->type.kind == LC_TYPE_STRING;
-    lc_buf_text(out, as_text ? "CAST(" : "");
+    bool is_float = field->type.kind == LC_TYPE_FLOAT || field->type.kind == LC_TYPE_DOUBLE;
+    bool is_text = is_bare && field->type.kind == LC_TYPE_STRING, is_sum = is_bare && is_float && has_zero(expr);
+    lc_buf_text(out, is_text ? "CAST(" : is_sum ? "(" : "");
     print_column(out, expr, schema);
-    lc_buf_text(out, as_text ? " AS STRING)" : "");
+    lc_buf_text(out, is_text ? " AS STRING)" : is_sum ? " + CAST('0.0' AS DOUBLE))" : "");
 }
 
 static void print_hex(struct lc_buf *out, struct lc_str bytes)
@@ -171,7 +183,7 @@ static void print_like(struct lc_buf *out, const struct lc_expr *expr)
         lc_buf_text(out, " ESCAPE '!'");
 }
 
-static void print(struct lc_buf *out, const struct lc_expr *expr, const struct lc_field *schema, bool as_text)
+static void print(struct lc_buf *out, const struct lc_expr *expr, const struct lc_field *schema, bool is_bare)
 {
     static const char *const signs[] = {
         [LC_EQ] = " = ", [LC_NE] = " <> ", [LC_LT] = " < ", [LC_LE] = " <= ", [LC_GT] = " > ", [LC_GE] = " >= "};
@@ -181,13 +193,13 @@ static void print(struct lc_buf *out, const struct lc_expr *expr, const struct l
     case LC_EXPR_OR:
         for (size_t i = 0; i < expr->n_args; i++) {
             lc_buf_text(out, i == 0 ? "(" : expr->kind == LC_EXPR_AND ? " AND " : " OR ");
-            print(out, expr->args[i], schema, as_text);
+            print(out, expr->args[i], schema, is_bare);
         }
         lc_buf_char(out, ')');
         return;
     case LC_EXPR_NOT:
         lc_buf_text(out, "NOT ");
-        print(out, expr->args[0], schema, as_text);
+        print(out, expr->args[0], schema, is_bare);
         return;
     case LC_EXPR_CONST:
         lc_buf_text(out, values[0].is_null ? "CAST(NULL AS BOOLEAN)" : values[0].b ? "TRUE" : "FALSE");
@@ -197,12 +209,12 @@ static void print(struct lc_buf *out, const struct lc_expr *expr, const struct l
         lc_buf_text(out, " IS NULL");
         return;
     case LC_EXPR_COMPARE:
-        print_operand(out, expr, schema, as_text);
+        print_operand(out, expr, schema, is_bare);
         lc_buf_text(out, signs[expr->op]);
         print_value(out, &values[0]);
         return;
     case LC_EXPR_IN:
-        print_operand(out, expr, schema, as_text);
+        print_operand(out, expr, schema, is_bare);
         for (size_t i = 0; i < expr->n_values; i++) {
             lc_buf_text(out, i == 0 ? " IN (" : ", ");
             print_value(out, &values[i]);
@@ -210,7 +222,7 @@ static void print(struct lc_buf *out, const struct lc_expr *expr, const struct l
         lc_buf_char(out, ')');
         return;
     case LC_EXPR_LIKE:
-        print_operand(out, expr, schema, as_text);
+        print_operand(out, expr, schema, is_bare);
         print_like(out, expr);
         return;
     }
@@ -221,7 +233,7 @@ void lc_filter_print_sql(const struct lc_expr *expr, const struct lc_field *sche
     print(out, expr, schema, false);
 }
 
-void lc_filter_print_as_text(const struct lc_expr *expr, const struct lc_field *schema, struct lc_buf *out)
+void lc_filter_print_bare(const struct lc_expr *expr, const struct lc_field *schema, struct lc_buf *out)
 {
     print(out, expr, schema, true);
 }

@@ -43,8 +43,24 @@ static lcdc_status try_native(struct lc_spark_server *server, lcdc_error **err)
     return status == LCDC_OK ? status : explain_no_changes(server, lc_steal(problem), err);
 }
 
+/* The statements of CDF and VIEW have the table's name as a text. A session can be set so that nothing in a text is an
+   escape, and then one with a quote cannot be written. */
+static lcdc_status check_text(struct lc_spark_server *server, lcdc_error **err)
+{
+    static const char key[] = "spark.sql.parser.escapedStringLiterals";
+    const char *value;
+    if (!strpbrk(server->table, "'\\"))
+        return LCDC_OK;
+    LC_TRY(lc_spark_get_config(server->session, key, &value, err));
+    return strcmp(value, "true") != 0
+               ? LCDC_OK
+               : lc_fail(err, LC_R_SPARK_ENGINE, "the table's name holds a quote or a backslash, and %s is true there",
+                         key);
+}
+
 static lcdc_status try_iceberg(struct lc_spark_server *server, lcdc_error **err)
 {
+    LC_TRY(check_text(server, err));
     return analyze(server, "", ".`snapshots`", err);
 }
 
@@ -53,6 +69,7 @@ static lcdc_status try_delta_cdf(struct lc_spark_server *server, lcdc_error **er
     LC_BUF struct lc_buf sql = {0};
     LC_CLEANUP(lc_spark_history_done) struct lc_spark_history history = {0};
     LC_CLEANUP(lcdc_request_freep) lcdc_request *request = NULL;
+    LC_TRY(check_text(server, err));
     LC_TRY(lcdc_request_new(&request, err));
     request->from.kind = LC_BOUND_LATEST;
     LC_TRY(lc_spark_history_read(server, false, request, &history, err));

@@ -215,7 +215,7 @@ static void print_where(const struct lc_sql_query *query, struct lc_buf *out)
     const char *lead = " WHERE ";
     if (query->filter) {
         lc_buf_printf(out, "%s(", lead);
-        lc_filter_print_as_text(query->filter, query->filter_columns, out);
+        lc_filter_print_bare(query->filter, query->filter_columns, out);
         if (query->source != LC_SQL_STATE)
             print_unknown_deletes(query, out);
         lc_buf_char(out, ')');

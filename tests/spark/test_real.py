@@ -216,10 +216,18 @@ def iceberg_types_in_any_session(iceberg):
     def view(site):
         every_type(site, "spark_iceberg")
         site.same("types", "spark_iceberg", "--identity", "id", "--fold")
-        site.same("`it's ``odd``; --`", "spark_iceberg")
+
+    def unspeakable(site):
+        name = "`it's ``odd``; --`"
+        run = site.read(name)
+        check("escapedStringLiterals is true there" in run.err, run.err)
+        check(counted(run.rows(name), False) == counted(site.direct(name).rows(name), False), name, "gives other rows")
+        check(site.read(name, via="spark_iceberg").status == UNSUPPORTED, name)
 
     view(iceberg)
+    iceberg.same("`it's ``odd``; --`", "spark_iceberg")
     in_an_odd_session(iceberg, view)
+    in_an_odd_session(iceberg, unspeakable)
 
 
 def by_time(site, name, via):

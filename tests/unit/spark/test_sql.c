@@ -168,6 +168,34 @@ static void deletes_that_could_not_be_judged_are_kept(void **state)
     }
 }
 
+/* What is compared is the value as it stands. */
+static void filters_are_about_bare_values(void **state)
+{
+    (void)state;
+    static struct lc_field some[] = {
+        {.name = "f", .id = LC_NO_ID, .nullable = true, .type = {.kind = LC_TYPE_FLOAT}},
+        {.name = "t", .id = LC_NO_ID, .nullable = true, .type = {.kind = LC_TYPE_STRING}},
+    };
+    static const struct lc_field schema = {
+        .name = "", .type = {.kind = LC_TYPE_STRUCT}, .n_children = 2, .children = some};
+    static const char *const cases[][2] = {
+        {"f = 1", "`f` = CAST('1.0' AS DOUBLE)"},
+        {"f >= 0", "(`f` + CAST('0.0' AS DOUBLE)) >= CAST('0.0' AS DOUBLE)"},
+        {"f IN (2, -0.0)", "(`f` + CAST('0.0' AS DOUBLE)) IN (CAST('-0.0' AS DOUBLE), CAST('2.0' AS DOUBLE))"},
+        {"f IS NULL OR NOT t LIKE 'a%'", "(`f` IS NULL OR NOT CAST(`t` AS STRING) LIKE 'a%')"},
+        {"t IN ('a', NULL)", "CAST(`t` AS STRING) IN ('a', NULL)"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        LC_ARENA struct lc_arena arena = {0};
+        LC_BUF struct lc_buf out;
+        const struct lc_expr *filter = NULL;
+        lc_buf_init(&out, 10000);
+        assert_int_equal(lc_filter_parse(lc_str_of(cases[i][0]), &schema, &arena, &filter, NULL), LCDC_OK);
+        lc_filter_print_bare(filter, &schema, &out);
+        assert_string_equal(out.p, cases[i][1]);
+    }
+}
+
 static void what_can_be_split(void **state)
 {
     (void)state;
@@ -187,6 +215,7 @@ int main(void)
         cmocka_unit_test(what_spark_would_change_is_refused),
         cmocka_unit_test(plain_statements),
         cmocka_unit_test(columns_filters_and_slices),
+        cmocka_unit_test(filters_are_about_bare_values),
         cmocka_unit_test(what_can_be_split),
         cmocka_unit_test(deletes_that_could_not_be_judged_are_kept),
     };
