@@ -47,9 +47,15 @@ static inline void mix(struct lc_hash *h, uint64_t x, uint64_t y)
     uint64_t a = (h->a ^ x) * K1;
     uint64_t b = ((h->b << 29 | h->b >> 35) + y) * K2;
     a ^= a >> 32;
-    b ^= b >> 29;
-    h->a = a * K3;
-    h->b = (b ^ h->a >> 31) * K1;
+    h->a = a;
+    h->b = b ^ a;
+}
+
+/* The last value mixed in shows in some bits only. A sum must not see which, or the like of them cancel. */
+static inline struct lc_hash stirred(struct lc_hash h)
+{
+    XXH128_hash_t v = XXH3_128bits(&h, sizeof(h));
+    return (struct lc_hash){v.low64, v.high64};
 }
 
 /* Two steps where a value takes one: no value can be chosen that looks like null without knowing the seed. */
@@ -170,14 +176,11 @@ static lcdc_status hash_list(const struct lc_field *field, const struct ArrowArr
         }
         struct lc_hash sum = {0, 0};
         mix(&h[i], (uint64_t)(offsets[i + 1] - offsets[i]), K3);
-        for (int64_t k = offsets[i] - begin; k < offsets[i + 1] - begin; k++) {
-            if (is_map) {
-                sum.a += items[k].a;
-                sum.b += items[k].b;
-            } else {
+        for (int64_t k = offsets[i] - begin; k < offsets[i + 1] - begin; k++)
+            if (is_map)
+                lc_hash_join(&sum, stirred(items[k]));
+            else
                 mix(&h[i], items[k].a, items[k].b);
-            }
-        }
         if (is_map)
             mix(&h[i], sum.a, sum.b);
     }
@@ -269,10 +272,9 @@ static lcdc_status hash_column(const struct lc_field *field, const struct ArrowA
 
 void lc_hash_sum(struct lc_hash *sum, size_t n, const struct lc_hash *hashes, const uint8_t *which)
 {
-    for (size_t i = 0; i < n; i++) {
-        sum->a += which && !which[i] ? 0 : hashes[i].a;
-        sum->b += which && !which[i] ? 0 : hashes[i].b;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (!which || which[i])
+            lc_hash_join(sum, stirred(hashes[i]));
 }
 
 lcdc_status lc_row_hash_more(const struct lc_field *schema, const struct ArrowArray *rows, size_t n_columns,

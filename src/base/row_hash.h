@@ -19,8 +19,18 @@ static inline bool lc_hash_equal(struct lc_hash x, struct lc_hash y)
     return x.a == y.a && x.b == y.b;
 }
 
-/** Adds hashes up, those whose byte in `which` is 1 (NULL: all): what a set of rows is, whatever their order. */
+/**
+ * Adds hashes up, those whose byte in `which` is 1 (NULL: all): what a multiset of rows is, whatever their order. Each is
+ * stirred first: else changes that go together, the sign of two numbers say, could make up for each other.
+ */
 void lc_hash_sum(struct lc_hash *sum, size_t n, const struct lc_hash *hashes, const uint8_t *which);
+
+/** Adds the sum of one multiset to that of another. */
+static inline void lc_hash_join(struct lc_hash *sum, struct lc_hash other)
+{
+    sum->a += other.a;
+    sum->b += other.b;
+}
 
 /**
  * out[i] = hash of row i over the chosen columns of a struct array of type `schema` (columns NULL: all, in order).

@@ -22,8 +22,7 @@ static void multiset_add(struct multiset *set, const struct lc_hash *hashes, int
     for (int64_t i = 0; i < n; i++) {
         struct multiset *to = befores && lc_is_before((uint8_t)lc_change_op(batch, i)) ? befores : set;
         to->rows++;
-        to->sum.a += hashes[i].a;
-        to->sum.b += hashes[i].b;
+        lc_hash_sum(&to->sum, 1, &hashes[i], NULL);
     }
 }
 

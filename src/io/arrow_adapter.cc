@@ -2799,6 +2799,9 @@ class Scan
     void check_request() const
     {
         uint64_t last;
+        if (request_.first_row < 0 || request_.first_row > file_.metadata->num_rows())
+            fail(LC_R_INTERNAL, "rows from %" PRId64 " on are asked of a file of %" PRId64 " rows", request_.first_row,
+                 file_.metadata->num_rows());
         if (request_.schema->type.kind != LC_TYPE_STRUCT)
             fail(LC_R_INTERNAL, "the requested schema is no struct");
         if (request_.include && lc_bitmap_max(request_.include, &last) &&
@@ -2906,7 +2909,8 @@ class Scan
             first_row_ = next_row_;
             metadata_ = file_.metadata->RowGroup(group_);
             next_row_ += metadata_->num_rows();
-            if (!selection_.any(first_row_, metadata_->num_rows()))
+            Run within = stretch_of_group();
+            if (!selection_.any(first_row_ + within.first, within.n))
                 continue;
             file_.source->note(LC_NOTE_ROW_GROUPS, 1);
             if (is_excluded()) {
@@ -2925,6 +2929,16 @@ class Scan
         return false;
     }
 
+    /* What the group has of the stretch that is asked for, by rows of the group. */
+    Run stretch_of_group() const
+    {
+        int64_t n = metadata_->num_rows();
+        if (request_.n_rows <= 0)
+            return Run{0, n};
+        int64_t first = std::clamp(request_.first_row - first_row_, INT64_C(0), n);
+        return Run{first, std::clamp(request_.first_row + request_.n_rows - first_row_, first, n) - first};
+    }
+
     bool is_excluded() const
     {
         return std::any_of(ranges_.begin(), ranges_.end(), [&](const auto &range) {
@@ -2935,7 +2949,7 @@ class Scan
     /* Parts of the row group, as absolute rows, that the page index does not rule out. */
     void choose_windows()
     {
-        windows_ = {Run{0, metadata_->num_rows()}};
+        windows_ = {stretch_of_group()};
         page_starts_.clear();
         window_ = 0;
         cursor_ = first_row_;
@@ -2989,7 +3003,7 @@ class Scan
     bool is_mostly_wanted(int group) const
     {
         if (group == group_ + 1)
-            return ranges_.empty() && request_.include == nullptr;
+            return ranges_.empty() && request_.include == nullptr && request_.n_rows <= 0;
         int64_t rows = 0, bytes = 0;
         for (const struct lc_span &chunk : chunks_of(group))
             bytes += chunk.n;

@@ -15,11 +15,13 @@
 #include "scan/kept_rows.h"
 #include "scan/run.h"
 
-/** A row set of one side; one thread's at a time. */
+/** A row set of one side, or a stretch of a large one's file; one thread's at a time. */
 struct lc_side_set {
     struct lc_row_set *from;
-    int64_t first_row;        /* its first row's number on the side */
-    int64_t n_rows;           /* rows it can have at most */
+    int64_t first_row;      /* its first row's number on the side */
+    int64_t n_rows;         /* rows it can have at most */
+    int64_t first_position; /* of the stretch */
+    bool is_stretch;
     struct lc_bitmap *rows;   /* positions that were read; once compared, those that are left */
     struct lc_hash sum, left; /* of the rows that were read, of those that a pass found to be left */
     struct lc_kept_rows kept;

@@ -29,7 +29,7 @@ static lcdc_status look_at_added(const struct lc_pass *pass, struct lc_hashed *r
 {
     const struct match *self = pass->context;
     if (self->filter)
-        lc_hash_filter_add(self->filter, rows->n, rows->all, NULL);
+        lc_hash_filter_add(self->filter, rows->n, rows->all);
     *n_missing = 0;
     return lc_hash_writer_add(rows->writer, rows->n, rows->all, rows->first, NULL, err);
 }
@@ -129,7 +129,8 @@ lcdc_status lc_content_match(struct lc_content *content, lcdc_error **err)
     const struct lc_commit *commit = spec->commit;
     LC_CLEANUP(match_done) struct match self = {.content = content};
     int64_t limit = spec->shape->memory_limit, added = content->sides[LC_HASH_ADDED].n_rows;
-    LC_TRY(lc_hash_parts_new(added + content->sides[LC_HASH_REMOVED].n_rows, commit->n_added + commit->n_removed,
+    LC_TRY(lc_hash_parts_new(added + content->sides[LC_HASH_REMOVED].n_rows,
+                             content->sides[LC_HASH_ADDED].n + content->sides[LC_HASH_REMOVED].n,
                              limit / PARTS_FRACTION, &self.parts, err));
     if (lc_hash_filter_bytes(added) <= limit / FILTER_FRACTION)
         LC_TRY(lc_hash_filter_new(added, &self.filter, err));

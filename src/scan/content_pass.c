@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * content_pass.c - reads and hashes a side. Its sets are read by a few threads, each set by one.
+ * content_pass.c - reads and hashes a side. Its sets are read by a few threads, each set by one; the files of large
+ * sets are cut into stretches before, so that all threads have something to do until the end, and one file is not
+ * one's.
  */
 #include "scan/content.h"
 
@@ -9,7 +11,11 @@
 
 #include "scan/parallel.h"
 
-enum { KEPT_FRACTION = 8 /* of the memory limit, for each side */ };
+enum {
+    KEPT_FRACTION = 8,         /* of the memory limit, for each side */
+    LEAST_STRETCH = 256 << 10, /* rows: at each cut some pages are read twice */
+    STRETCHES = 8              /* that a side is cut into, where its files are large */
+};
 
 /* Rows a set can deliver at most, from its file's footer when the metadata does not say. */
 static lcdc_status most_rows(const struct lc_content *content, struct lc_row_set *set, int64_t *out, lcdc_error **err)
@@ -30,24 +36,62 @@ static void init_budget(const struct lc_content *content, struct lc_side *side)
     lc_kept_budget_init(&side->budget, content->spec.shape->memory_limit / KEPT_FRACTION);
 }
 
+/* To begin in the middle of a file costs little where it lies here and pages can be passed over. */
+static bool can_be_cut(const struct lc_content *content, const struct lc_row_set *set)
+{
+    const struct lc_scan_context *context = content->spec.context;
+    bool is_flat = true, is_whole = set->file->rows < 0 ? set->rows < 0 : set->rows < 0 || set->rows == set->file->rows;
+    for (size_t i = 0; is_flat && i < context->schema->n_children; i++)
+        is_flat = !lc_type_is_nested(context->schema->children[i].type.kind);
+    return is_flat && is_whole && !set->load && !set->include && !set->exclude && !set->n_filters &&
+           !lc_storage_is_remote(context->storage, set->file->url);
+}
+
+static lcdc_status add_set(struct lc_side *side, struct lc_row_set *from, int64_t n_rows, struct lc_side_set **out,
+                           lcdc_error **err)
+{
+    if (n_rows > UINT32_MAX - side->n_rows)
+        return lc_fail(err, LC_R_LIMIT,
+                       "a commit that rewrites more than %u rows without row ids cannot be compared by content",
+                       UINT32_MAX);
+    struct lc_side_set *sets = lc_realloc(side->sets, side->n + 1, sizeof(*sets));
+    LC_TRY_ALLOC(sets);
+    side->sets = sets;
+    *out = &sets[side->n++];
+    **out = (struct lc_side_set){.from = from, .first_row = side->n_rows, .n_rows = n_rows};
+    side->n_rows += n_rows;
+    return lc_bitmap_new(&(*out)->rows, err);
+}
+
+static lcdc_status add_sets(const struct lc_content *content, struct lc_side *side, struct lc_row_set *from,
+                            int64_t rows, int64_t stretch, lcdc_error **err)
+{
+    struct lc_side_set *set;
+    int64_t n;
+    if (rows < 2 * stretch || !can_be_cut(content, from))
+        return add_set(side, from, rows, &set, err);
+    for (int64_t first = 0, left = rows / stretch; left > 0; left--, first += n) {
+        n = (rows - first) / left;
+        LC_TRY(add_set(side, from, n, &set, err));
+        set->first_position = first;
+        set->is_stretch = true;
+    }
+    return LCDC_OK;
+}
+
 static lcdc_status init_side(struct lc_content *content, struct lc_side *side, size_t n, struct lc_row_set *sets,
                              lcdc_error **err)
 {
-    side->sets = lc_calloc(n, sizeof(*side->sets));
-    LC_TRY_ALLOC(side->sets);
-    side->n = n;
+    LC_FREE int64_t *rows = lc_calloc(n, sizeof(*rows));
+    LC_TRY_ALLOC(rows);
+    int64_t stretch = 0;
     for (size_t i = 0; i < n; i++) {
-        struct lc_side_set *set = &side->sets[i];
-        set->from = &sets[i];
-        set->first_row = side->n_rows;
-        LC_TRY(most_rows(content, &sets[i], &set->n_rows, err));
-        LC_TRY(lc_bitmap_new(&set->rows, err));
-        if (set->n_rows > UINT32_MAX - side->n_rows)
-            return lc_fail(err, LC_R_LIMIT,
-                           "a commit that rewrites more than %u rows without row ids cannot be compared by content",
-                           UINT32_MAX);
-        side->n_rows += set->n_rows;
+        LC_TRY(most_rows(content, &sets[i], &rows[i], err));
+        stretch += rows[i] / STRETCHES;
     }
+    stretch = stretch < LEAST_STRETCH ? LEAST_STRETCH : stretch;
+    for (size_t i = 0; i < n; i++)
+        LC_TRY(add_sets(content, side, &sets[i], rows[i], stretch, err));
     side->left = lc_calloc((size_t)side->n_rows / 64 + 1, sizeof(*side->left));
     LC_TRY_ALLOC(side->left);
     init_budget(content, side);
@@ -262,7 +306,9 @@ static lcdc_status pass_over_set(void *context, size_t index, lcdc_error **err)
                                       .n_extra = lc_content_wants_ids(content),
                                       .extra = content->row_id,
                                       .n_ranges = content->spec.n_ranges,
-                                      .ranges = content->spec.ranges};
+                                      .ranges = content->spec.ranges,
+                                      .first_row = job.set->first_position,
+                                      .n_rows = job.set->is_stretch ? job.set->n_rows : 0};
     if (pass->first_columns_only) {
         for (size_t i = 0; i < content->n_first; i++)
             children[i] = scan->schema->children[content->order[i]];
@@ -282,7 +328,7 @@ lcdc_status lc_content_pass(struct lc_pass *pass, lcdc_error **err)
 {
     const struct lc_commit *commit = pass->content->spec.commit;
     bool is_added = pass->side == LC_HASH_ADDED;
-    size_t n = is_added ? commit->n_added : commit->n_removed;
-    size_t threads = lc_scan_threads(pass->content->spec.context, n, is_added ? commit->added : commit->removed);
-    return lc_parallel(threads, n, pass_over_set, pass, err);
+    size_t threads = lc_scan_threads(pass->content->spec.context, is_added ? commit->n_added : commit->n_removed,
+                                     is_added ? commit->added : commit->removed);
+    return lc_parallel(threads, pass->content->sides[pass->side].n, pass_over_set, pass, err);
 }

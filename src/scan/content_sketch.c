@@ -18,33 +18,23 @@
 #include "scan/hash_filter.h"
 
 enum {
-    FIRST_FRACTION = 3, /* the first columns are a third of the bytes at most */
-    SMALL_FRACTION = 8, /* of the memory limit: smaller sides are kept whole when they are compared */
-    GUESSED_ROW = 16    /* bytes, where a file's size is not known */
+    FIRST_FRACTION = 6,  /* the first columns are a sixth of the bytes at most */
+    SMALL_FRACTION = 8,  /* of the memory limit: smaller sides are kept whole when they are compared */
+    FILTER_FRACTION = 2, /* of the memory limit: a larger filter leaves the readers too little */
+    GUESSED_ROW = 16     /* bytes, where a file's size is not known */
 };
 
 struct sketch {
     struct lc_content *content;
-    struct lc_hash_filter *filter; /* of the removed rows' first columns */
-    uint32_t *places;              /* where each removed row's mark is in it */
-    uint64_t *hits;                /* bit per place: there is an added row with that mark */
+    struct lc_hash_filter *filter; /* of the removed rows' first columns; hit by the added rows' */
 };
 
 static void sketch_done(struct sketch *self)
 {
     lc_hash_filter_free(self->filter);
-    lc_free(self->places);
-    lc_free(self->hits);
 }
 
 /* ---- which columns come first ---- */
-
-/* Bytes that comparing takes, without the rows that are kept. */
-static int64_t memory_for(int64_t removed_rows)
-{
-    int64_t filter = lc_hash_filter_bytes(removed_rows);
-    return filter + filter / 32 + removed_rows * (int64_t)sizeof(uint32_t);
-}
 
 /* About what the rows of a set take in its file: a set may be a few rows of a large one. */
 static int64_t bytes_of(const struct lc_side_set *set)
@@ -66,7 +56,7 @@ static bool is_worth_it(const struct lc_content *content)
         bytes += bytes_of(&removed->sets[i]);
     /* rows that ranges leave out may be left out on one side only: their equals would be left, and not be found */
     return removed->n && added->n && !content->spec.n_ranges && bytes > limit / SMALL_FRACTION &&
-           memory_for(removed->n_rows) <= limit / 4 * 3;
+           lc_hash_filter_bytes(removed->n_rows) <= limit / FILTER_FRACTION;
 }
 
 struct cost {
@@ -115,7 +105,7 @@ static lcdc_status note_removed(const struct lc_pass *pass, struct lc_hashed *ro
 {
     const struct sketch *self = pass->context;
     (void)err;
-    lc_hash_filter_add(self->filter, rows->n, rows->first_columns, self->places + rows->first);
+    lc_hash_filter_add(self->filter, rows->n, rows->first_columns);
     *n_missing = 0;
     return LCDC_OK;
 }
@@ -134,12 +124,7 @@ static lcdc_status look_at_removed(const struct lc_pass *pass, struct lc_hashed 
 {
     const struct sketch *self = pass->context;
     (void)err;
-    *n_missing = 0;
-    for (size_t i = 0; i < rows->n; i++) {
-        uint32_t place = self->places[rows->first + i];
-        rows->missing[i] = !(self->hits[place >> 6] >> (place & 63) & 1);
-        *n_missing += rows->missing[i];
-    }
+    *n_missing = lc_hash_filter_unhit(self->filter, rows->n, rows->first_columns, rows->missing);
     return LCDC_OK;
 }
 
@@ -172,18 +157,13 @@ static lcdc_status run_pass(struct sketch *self, enum lc_hash_side side, bool fi
 lcdc_status lc_content_sketch(struct lc_content *content, bool *done, lcdc_error **err)
 {
     LC_CLEANUP(sketch_done) struct sketch self = {.content = content};
-    struct lc_side *sides = content->sides;
     *done = false;
     if (!content->n_first)
         return LCDC_OK;
-    size_t n_removed = (size_t)sides[LC_HASH_REMOVED].n_rows;
-    LC_TRY(lc_hash_filter_new((int64_t)n_removed, &self.filter, err));
-    self.places = lc_alloc(n_removed * sizeof(*self.places));
-    LC_TRY_ALLOC(self.places);
+    LC_TRY(lc_hash_filter_new(content->sides[LC_HASH_REMOVED].n_rows, &self.filter, err));
     LC_TRY(run_pass(&self, LC_HASH_REMOVED, true, note_removed, err));
     LC_TRY(run_pass(&self, LC_HASH_ADDED, false, look_at_added, err));
-    LC_TRY(lc_hash_filter_hits(self.filter, &self.hits, err));
-    lc_hash_filter_free(lc_steal(self.filter));
+    LC_TRY(lc_hash_filter_settle(self.filter, err));
     LC_TRY(run_pass(&self, LC_HASH_REMOVED, false, look_at_removed, err));
     *done = is_balanced(content);
     if (*done)

@@ -2,18 +2,20 @@
 #include "scan/hash_filter.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
-enum { BUCKET = 16, LINE = BUCKET * sizeof(uint32_t), AHEAD = 32 };
+enum { BUCKET = 16, LINE = BUCKET * sizeof(uint32_t), AHEAD = 32, HUGE_PAGE = 2 << 20, UNHIT_BITS = 22 };
 
 __extension__ typedef unsigned __int128 u128;
 
-/* Of a place; the other bits are the mark. */
+/* The other bits are the mark. */
 #define HIT 0x80000000u
 
 struct lc_hash_filter {
     uint64_t n_buckets;
     uint32_t (*buckets)[BUCKET]; /* on cache lines, in `block`; 0 = free */
     void *block;
+    uint64_t *unhit; /* a bit for marks that were not hit */
 };
 
 /* Thirteen places of sixteen are taken at most. */
@@ -32,19 +34,23 @@ lcdc_status lc_hash_filter_new(int64_t rows, struct lc_hash_filter **out, lcdc_e
     LC_FREE struct lc_hash_filter *self = lc_calloc(1, sizeof(*self));
     LC_TRY_ALLOC(self);
     self->n_buckets = buckets_for(rows);
-    self->block = lc_alloc((self->n_buckets + 1) * LINE);
+    size_t bytes = self->n_buckets * LINE, unit = bytes < HUGE_PAGE ? LINE : HUGE_PAGE;
+    self->block = lc_calloc(1, bytes + unit);
     LC_TRY_ALLOC(self->block);
-    memset(self->block, 0, (self->n_buckets + 1) * LINE); /* fresh zero pages would be copied one by one */
-    uintptr_t line = ((uintptr_t)self->block + LINE - 1) / LINE * LINE;
-    self->buckets = (uint32_t(*)[BUCKET])line;
+    self->buckets = (uint32_t(*)[BUCKET])(((uintptr_t)self->block + unit - 1) / unit * unit);
+    /* each look is at another page: with small ones it would wait for the page's address as long as for its bytes */
+    if (unit == HUGE_PAGE)
+        (void)madvise(self->buckets, bytes, MADV_HUGEPAGE);
     *out = lc_steal(self);
     return LCDC_OK;
 }
 
 void lc_hash_filter_free(struct lc_hash_filter *filter)
 {
-    if (filter)
+    if (filter) {
         lc_free(filter->block);
+        lc_free(filter->unhit);
+    }
     lc_free(filter);
 }
 
@@ -70,33 +76,40 @@ static void prefetch(const struct lc_hash_filter *filter, size_t n, const struct
         __builtin_prefetch(filter->buckets[bucket_of(filter, hashes[i + AHEAD])]);
 }
 
+static size_t unhit_word(uint32_t mark)
+{
+    return (mark & ((1u << UNHIT_BITS) - 1)) >> 6;
+}
+
+static uint64_t unhit_bit(uint32_t mark)
+{
+    return (uint64_t)1 << (mark & 63);
+}
+
 /*
- * Where the mark is in the bucket, or BUCKET when there is no room for it. The search begins at a place of the mark's
- * own, which is more often free than the first.
+ * False when there is no room in the bucket. The search begins at a place of the mark's own, which is more often free
+ * than the first.
  */
-static uint32_t put(uint32_t *bucket, uint32_t mark)
+static bool put(uint32_t *bucket, uint32_t mark)
 {
     for (uint32_t i = 0; i < BUCKET; i++) {
         uint32_t place = (mark + i) % BUCKET, found = __atomic_load_n(&bucket[place], __ATOMIC_RELAXED);
         if (found == 0 &&
             __atomic_compare_exchange_n(&bucket[place], &found, mark, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-            return place;
+            return true;
         if (found == mark)
-            return place;
+            return true;
     }
-    return BUCKET;
+    return false;
 }
 
-void lc_hash_filter_add(struct lc_hash_filter *filter, size_t n, const struct lc_hash *hashes, uint32_t *places)
+void lc_hash_filter_add(struct lc_hash_filter *filter, size_t n, const struct lc_hash *hashes)
 {
     for (size_t i = 0; i < n; i++) {
         prefetch(filter, n, hashes, i);
         uint64_t at = bucket_of(filter, hashes[i]);
-        uint32_t place;
-        while ((place = put(filter->buckets[at], mark_of(hashes[i]))) == BUCKET)
+        while (!put(filter->buckets[at], mark_of(hashes[i])))
             at = next_bucket(filter, at);
-        if (places)
-            places[i] = (uint32_t)(at * BUCKET) + place;
     }
 }
 
@@ -135,21 +148,37 @@ size_t lc_hash_filter_hit(struct lc_hash_filter *filter, size_t n, const struct 
         uint32_t *place = find(filter, hashes[i]);
         missing[i] = !place;
         n_missing += missing[i];
-        if (place && !(__atomic_load_n(place, __ATOMIC_RELAXED) & HIT))
-            __atomic_fetch_or(place, HIT, __ATOMIC_RELAXED);
+        if (place) /* whoever else writes there writes the same */
+            __atomic_store_n(place, mark_of(hashes[i]) | HIT, __ATOMIC_RELAXED);
     }
     return n_missing;
 }
 
-lcdc_status lc_hash_filter_hits(const struct lc_hash_filter *filter, uint64_t **out, lcdc_error **err)
+/*
+ * Most marks are hit, and to look at each again would wait for memory each time. So those that were not are noted in a
+ * small table, by some of their bits; only what is noted there is looked at again.
+ */
+lcdc_status lc_hash_filter_settle(struct lc_hash_filter *filter, lcdc_error **err)
 {
-    uint64_t *hits = lc_calloc(filter->n_buckets * BUCKET / 64 + 1, sizeof(*hits));
-    LC_TRY_ALLOC(hits);
+    filter->unhit = lc_calloc((size_t)1 << UNHIT_BITS >> 6, sizeof(*filter->unhit));
+    LC_TRY_ALLOC(filter->unhit);
     for (uint64_t at = 0; at < filter->n_buckets; at++)
         for (uint32_t i = 0; i < BUCKET; i++) {
-            uint64_t place = at * BUCKET + i;
-            hits[place >> 6] |= (uint64_t)(filter->buckets[at][i] >> 31) << (place & 63);
+            uint32_t mark = filter->buckets[at][i];
+            if (mark && !(mark & HIT))
+                filter->unhit[unhit_word(mark)] |= unhit_bit(mark);
         }
-    *out = hits;
     return LCDC_OK;
+}
+
+size_t lc_hash_filter_unhit(const struct lc_hash_filter *filter, size_t n, const struct lc_hash *hashes,
+                            uint8_t *missing)
+{
+    size_t n_missing = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t mark = mark_of(hashes[i]);
+        missing[i] = (filter->unhit[unhit_word(mark)] & unhit_bit(mark)) && !(*find(filter, hashes[i]) & HIT);
+        n_missing += missing[i];
+    }
+    return n_missing;
 }

@@ -143,16 +143,12 @@ uint64_t lc_kept_rows_left(const struct lc_kept_rows *kept, const uint64_t *left
     return n;
 }
 
-static int64_t mask_left(const struct lc_kept_batch *batch, const uint64_t *left, struct lc_hash *sum, uint8_t *mask)
+static int64_t mask_left(const struct lc_kept_batch *batch, const uint64_t *left, uint8_t *mask)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < batch->n; i++) {
         mask[i] = is_left(left, batch->numbers[i]);
-        if (!mask[i])
-            continue;
-        sum->a += batch->hashes[i].a;
-        sum->b += batch->hashes[i].b;
-        n++;
+        n += mask[i];
     }
     return n;
 }
@@ -173,7 +169,8 @@ lcdc_status lc_kept_rows_take(struct lc_kept_rows *kept, size_t i, const struct 
     struct lc_kept_batch *batch = &kept->batches[i];
     LC_FREE uint8_t *mask = lc_alloc((size_t)batch->n * 2);
     LC_TRY_ALLOC(mask);
-    int64_t n = mask_left(batch, left, sum, mask);
+    int64_t n = mask_left(batch, left, mask);
+    lc_hash_sum(sum, (size_t)batch->n, batch->hashes, mask);
     if (n && shape->filter) {
         LC_TRY(lc_filter_eval(shape->filter, &batch->images, mask + batch->n, err));
         n = mask_passing(batch->n, mask + batch->n, mask);

@@ -167,6 +167,8 @@ static lcdc_status scan_request(struct lc_rows *rows, const struct layout *layou
                                         .exclude = rows->set->exclude,
                                         .n_ranges = n_ranges,
                                         .ranges = ranges,
+                                        .first_row = request->first_row,
+                                        .n_rows = request->n_rows,
                                         .batch_rows = rows->context->batch_rows,
                                         .memory_limit = rows->context->memory_limit};
     *out = scan;

@@ -27,6 +27,7 @@ struct lc_rows_request {
     const struct lc_expr *filter; /* bound to `columns`; NULL = all rows of the set */
     size_t n_ranges;              /* what the filter implies for files (pushdown.h) */
     const struct lc_range *ranges;
+    int64_t first_row, n_rows; /* a stretch of the file to keep to; n_rows 0 = all of it */
 };
 
 struct lc_rows;

@@ -29,22 +29,55 @@ struct content {
     struct lc_ahead *rows;
 };
 
-/* The set's positions whose rows are left take the place of all its positions. */
-static lcdc_status narrow_set(const struct lc_side *side, struct lc_side_set *set, lcdc_error **err)
+enum { CHUNK = 1024 /* positions */ };
+
+/* Without gaps row and position go together, so that only rows that are left need be looked at. */
+static lcdc_status narrow_stretch(const struct lc_side *side, uint64_t row, uint64_t position, uint64_t n,
+                                  struct lc_bitmap *left, lcdc_error **err)
 {
-    uint64_t positions[1024], row = (uint64_t)set->first_row;
-    LC_BITMAP struct lc_bitmap *left = NULL;
-    LC_TRY(lc_bitmap_new(&left, err));
+    uint64_t positions[CHUNK], end = row + n, offset = position - row;
+    size_t kept = 0;
+    for (uint64_t word = row >> 6; word << 6 < end; word++) {
+        uint64_t bits = side->left[word];
+        for (; bits; bits &= bits - 1) {
+            uint64_t at = (word << 6) + (uint64_t)__builtin_ctzll(bits);
+            if (at >= row && at < end)
+                positions[kept++] = at + offset;
+        }
+        if (kept > CHUNK - 64) {
+            LC_TRY(lc_bitmap_add_many(left, kept, positions, err));
+            kept = 0;
+        }
+    }
+    return lc_bitmap_add_many(left, kept, positions, err);
+}
+
+static lcdc_status narrow_each(const struct lc_side *side, uint64_t row, const struct lc_bitmap *rows,
+                               struct lc_bitmap *left, lcdc_error **err)
+{
+    uint64_t positions[CHUNK];
     for (uint64_t from = 0;;) {
-        size_t n = lc_bitmap_read(set->rows, from, 1024, positions), kept = 0;
+        size_t n = lc_bitmap_read(rows, from, CHUNK, positions), kept = 0;
         if (n == 0)
-            break;
+            return LCDC_OK;
         from = positions[n - 1] + 1;
         for (size_t i = 0; i < n; i++, row++)
             if (side->left[row >> 6] >> (row & 63) & 1)
                 positions[kept++] = positions[i];
         LC_TRY(lc_bitmap_add_many(left, kept, positions, err));
     }
+}
+
+/* The set's positions whose rows are left take the place of all its positions. */
+static lcdc_status narrow_set(const struct lc_side *side, struct lc_side_set *set, lcdc_error **err)
+{
+    uint64_t row = (uint64_t)set->first_row, n = lc_bitmap_count(set->rows), first, last;
+    LC_BITMAP struct lc_bitmap *left = NULL;
+    LC_TRY(lc_bitmap_new(&left, err));
+    if (lc_bitmap_next(set->rows, 0, &first) && lc_bitmap_max(set->rows, &last) && last - first == n - 1)
+        LC_TRY(narrow_stretch(side, row, first, n, left, err));
+    else
+        LC_TRY(narrow_each(side, row, set->rows, left, err));
     lc_bitmap_free(set->rows);
     set->rows = lc_steal(left);
     return LCDC_OK;
@@ -60,7 +93,7 @@ static lcdc_status compare(struct content *self, lcdc_error **err)
     for (int s = 0; s < 2; s++) {
         struct lc_side *side = &self->sides.sides[s];
         for (size_t i = 0; i < side->n; i++) {
-            lc_hash_sum(&self->seen[s], 1, &side->sets[i].sum, NULL);
+            lc_hash_join(&self->seen[s], side->sets[i].sum);
             LC_TRY(lc_check_cancelled(self->sides.spec.context, err));
             LC_TRY(narrow_set(side, &side->sets[i], err));
         }
@@ -168,7 +201,8 @@ static lcdc_status next_of_phase(struct content *self, struct lc_change_batch *o
     LC_TRY(lc_ahead_next(self->rows, out, more, err));
     if (!*more) {
         lc_ahead_close(lc_steal(self->rows));
-        lc_hash_sum(&self->left[self->phase], self->n_sets, self->sums, NULL);
+        for (size_t i = 0; i < self->n_sets; i++)
+            lc_hash_join(&self->left[self->phase], self->sums[i]);
     }
     return LCDC_OK;
 }

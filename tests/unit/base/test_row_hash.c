@@ -200,6 +200,33 @@ static void test_every_type(void **state)
     }
 }
 
+/* Two numbers that change their sign, and the like: changes of a bit, made twice, must not cancel in a sum. */
+static void test_sums(void **state)
+{
+    (void)state;
+    static struct lc_field fields[] = {FIELD("l", INT64), FIELD("d", DOUBLE)};
+    static const struct lc_field row = PARENT("", STRUCT, fields);
+    const void *no_validity[1] = {NULL};
+    for (unsigned bit = 0; bit < 64; bit++)
+        for (uint64_t round = 0; round < 20; round++) {
+            uint64_t id[2] = {round, round + 1}, number[2] = {round * 0x10001u, round * 0x30003u + 7};
+            struct lc_hash out[2], sums[2] = {{0, 0}, {0, 0}};
+            for (int changed = 0; changed < 2; changed++) {
+                const void *buffers[2][2] = {{NULL, id}, {NULL, number}};
+                struct ArrowArray columns[2] = {{.length = 2, .n_buffers = 2, .buffers = buffers[0]},
+                                                {.length = 2, .n_buffers = 2, .buffers = buffers[1]}};
+                struct ArrowArray *children[2] = {&columns[0], &columns[1]};
+                struct ArrowArray rows = {
+                    .length = 2, .n_buffers = 1, .buffers = no_validity, .n_children = 2, .children = children};
+                assert_int_equal(lc_row_hash(&row, &rows, 0, NULL, out, NULL), LCDC_OK);
+                lc_hash_sum(&sums[changed], 2, out, NULL);
+                number[0] ^= (uint64_t)1 << bit;
+                number[1] ^= (uint64_t)1 << bit;
+            }
+            assert_true(sums[0].a != sums[1].a && sums[0].b != sums[1].b);
+        }
+}
+
 static lcdc_status run(void *context, lcdc_error **err)
 {
     struct lc_hash out[4];
@@ -218,16 +245,10 @@ static void test_memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_every_nan),
-        cmocka_unit_test(test_no_value_is_null),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_structs),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_maps),
-        cmocka_unit_test(test_chosen_columns),
-        cmocka_unit_test(test_every_type),
-        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_every_nan),       cmocka_unit_test(test_no_value_is_null),
+        cmocka_unit_test(test_texts),   cmocka_unit_test(test_structs),         cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_maps),    cmocka_unit_test(test_chosen_columns),  cmocka_unit_test(test_every_type),
+        cmocka_unit_test(test_sums),    cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
