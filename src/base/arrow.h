@@ -45,6 +45,14 @@ static inline bool lc_array_is_null(const struct ArrowArray *array, int64_t i)
     const uint8_t *validity = array->n_buffers > 0 ? (const uint8_t *)array->buffers[0] : NULL;
     return array->null_count != 0 && validity && !lc_bit(validity, array->offset + i);
 }
+/** True when a column of a struct array is dictionary-encoded: only lc_array_gather() and lc_row_hash() take those. */
+static inline bool lc_array_has_dictionaries(const struct ArrowArray *rows)
+{
+    bool has = false;
+    for (int64_t i = 0; i < rows->n_children; i++)
+        has = has || rows->children[i]->dictionary;
+    return has;
+}
 /** Text or bytes of row `i` of a utf8, binary or fixed-size array; the row must not be null. */
 struct lc_str lc_array_str(const struct ArrowArray *array, enum lc_type_kind kind, int fixed_length, int64_t i);
 /** Row `i` of a primitive array as a value; strings are borrowed from the array. */
@@ -62,8 +70,8 @@ lcdc_status lc_array_check(const struct ArrowArray *array, const struct lc_field
 
 /**
  * Rows gathered from `n_from` struct arrays of one schema: output row k is row rows[k] of from[sources[k]] (sources
- * NULL: always from[0]). A row index of -1 makes a null row (all columns null too), whatever its source. LC_R_LIMIT
- * when text or elements of a column pass what int32 offsets hold.
+ * NULL: always from[0]). Text of a dictionary comes out as text. A row index of -1 makes a null row (all columns null
+ * too), whatever its source. LC_R_LIMIT when text or elements of a column pass what int32 offsets hold.
  */
 lcdc_status lc_array_gather(const struct lc_field *type, size_t n_from, const struct ArrowArray *const *from,
                             const uint32_t *sources, const int64_t *rows, int64_t n, struct ArrowArray *out,

@@ -234,6 +234,13 @@ static int64_t offsets_by_run(const struct side *sides, const struct pick *pick,
     return total;
 }
 
+static lcdc_status fail_large(const struct lc_field *field, lcdc_error **err)
+{
+    return lc_fail(err, LC_R_LIMIT,
+                   "column \"%.200s\" has more than %d bytes or elements in one batch; lower max_rows_per_batch",
+                   field->name, INT32_MAX);
+}
+
 static lcdc_status gather_offsets(const struct gather *gather, struct side *sides, const struct pick *pick,
                                   const struct lc_field *field, struct ArrowArray *out, int64_t *total,
                                   lcdc_error **err)
@@ -243,9 +250,7 @@ static lcdc_status gather_offsets(const struct gather *gather, struct side *side
     use_buffer(gather, sides, 1, sizeof(*offsets));
     *total = pick->rows ? offsets_by_row(sides, pick, offsets) : offsets_by_run(sides, pick, offsets);
     if (*total > INT32_MAX)
-        return lc_fail(err, LC_R_LIMIT,
-                       "column \"%.200s\" has more than %d bytes or elements in one batch; lower max_rows_per_batch",
-                       field->name, INT32_MAX);
+        return fail_large(field, err);
     offsets[pick->n] = (int32_t)*total;
     out->buffers[1] = offsets;
     return LCDC_OK;
@@ -286,6 +291,72 @@ static lcdc_status gather_text(const struct gather *gather, struct side *sides, 
         to += span.n;
     }
     return LCDC_OK;
+}
+
+/* Text of row `row`, where a side may have it in a dictionary. */
+static struct lc_str text_at(const struct side *side, int64_t row)
+{
+    const struct ArrowArray *array = side->array, *entries = array->dictionary;
+    if (row < 0 || (array->null_count && array->buffers[0] && !lc_bit(array->buffers[0], side->at + row)))
+        return (struct lc_str){"", 0};
+    int64_t at = entries ? entries->offset + lc_load_i32(array->buffers[1], side->at + row) : side->at + row;
+    const struct ArrowArray *texts = entries ? entries : array;
+    int32_t begin = lc_load_i32(texts->buffers[1], at), end = lc_load_i32(texts->buffers[1], at + 1);
+    return (struct lc_str){(const char *)texts->buffers[2] + begin, (size_t)(end - begin)};
+}
+
+/* Row `k` of the pick, counted from the start of run `run`. */
+struct walk {
+    int64_t run, k;
+};
+
+static struct lc_str next_text(const struct side *sides, const struct pick *pick, struct walk *at)
+{
+    if (pick->rows) {
+        int64_t k = at->k++;
+        return text_at(&sides[pick->sources && pick->rows[k] >= 0 ? pick->sources[k] : 0], pick->rows[k]);
+    }
+    while (at->k == pick->runs[at->run].n) {
+        at->run++;
+        at->k = 0;
+    }
+    const struct run *run = &pick->runs[at->run];
+    return text_at(&sides[run->source], run->start < 0 ? -1 : run->start + at->k++);
+}
+
+/* Two readings: how long, then what. */
+static lcdc_status gather_coded(const struct gather *gather, const struct side *sides, const struct pick *pick,
+                                const struct lc_field *field, struct ArrowArray *out, lcdc_error **err)
+{
+    int32_t *offsets = lc_array_memory_take(gather->memory, pick->n + 1, sizeof(*offsets), true);
+    LC_TRY_ALLOC(offsets);
+    struct walk at = {0, 0};
+    int64_t total = 0;
+    for (int64_t k = 0; k < pick->n; k++) {
+        total += (int64_t)next_text(sides, pick, &at).n;
+        if (total > INT32_MAX)
+            return fail_large(field, err);
+        offsets[k + 1] = (int32_t)total;
+    }
+    char *to = lc_array_memory_take(gather->memory, total, 1, false);
+    LC_TRY_ALLOC(to);
+    out->buffers[1] = offsets;
+    out->buffers[2] = to;
+    at = (struct walk){0, 0};
+    for (int64_t k = 0; k < pick->n; k++) {
+        struct lc_str text = next_text(sides, pick, &at);
+        if (text.n)
+            memcpy(to + offsets[k], text.p, text.n);
+    }
+    return LCDC_OK;
+}
+
+static bool any_coded(const struct gather *gather, const struct side *sides)
+{
+    bool any = false;
+    for (size_t i = 0; i < gather->n_from; i++)
+        any = any || sides[i].array->dictionary;
+    return any;
 }
 
 /* ---- nesting ---- */
@@ -352,6 +423,8 @@ static lcdc_status gather_node(const struct gather *gather, const struct lc_fiel
         return gather_children(gather, field, sides, true, pick, out, err);
     if (kind == LC_TYPE_LIST || kind == LC_TYPE_MAP)
         return gather_list(gather, sides, pick, field, out, err);
+    if (lc_arrow_has_offsets(kind) && any_coded(gather, sides))
+        return gather_coded(gather, sides, pick, field, out, err);
     if (lc_arrow_has_offsets(kind))
         return gather_text(gather, sides, pick, field, out, err);
     ok = kind == LC_TYPE_BOOL ? gather_bools(gather, sides, pick, out)

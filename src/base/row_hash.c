@@ -126,6 +126,29 @@ static void hash_texts(const struct ArrowArray *array, int64_t first, int64_t n,
     }
 }
 
+/* Each text of the dictionary once. */
+static lcdc_status hash_coded_texts(const struct ArrowArray *array, int64_t first, int64_t n, struct lc_hash *h,
+                                    lcdc_error **err)
+{
+    const struct ArrowArray *texts = array->dictionary;
+    const uint64_t seed = process_seed().a;
+    const struct nulls nulls = nulls_of(array, first);
+    const int32_t *codes = (const int32_t *)array->buffers[1] + array->offset + first;
+    LC_FREE struct lc_hash *hashes = lc_alloc((size_t)texts->length * sizeof(*hashes));
+    LC_TRY_ALLOC(hashes);
+    for (int64_t i = 0; i < texts->length; i++) {
+        struct lc_str text = lc_array_str(texts, LC_TYPE_STRING, 0, i);
+        XXH128_hash_t v = XXH3_128bits_withSeed(text.n ? text.p : "", text.n, seed);
+        hashes[i] = (struct lc_hash){v.low64, v.high64};
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (is_null(nulls, i))
+            mix_null(&h[i]);
+        else
+            mix(&h[i], hashes[codes[i]].a, hashes[codes[i]].b);
+    return LCDC_OK;
+}
+
 static void hash_fixed(const struct lc_field *field, const struct ArrowArray *array, int64_t first, int64_t n,
                        struct lc_hash *h)
 {
@@ -236,6 +259,8 @@ static lcdc_status hash_column(const struct lc_field *field, const struct ArrowA
         return LCDC_OK;
     case LC_TYPE_STRING:
     case LC_TYPE_BINARY:
+        if (array->dictionary)
+            return hash_coded_texts(array, first, n, h, err);
         hash_texts(array, first, n, h);
         return LCDC_OK;
     case LC_TYPE_FIXED:

@@ -39,6 +39,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -92,6 +93,7 @@ constexpr int64_t kIpcMemory = INT64_C(1) << 30;
 constexpr int64_t kLocalWindow = INT64_C(64) << 10; /* bytes a column reads at once */
 constexpr int64_t kRemoteWindow = INT64_C(1) << 20;
 constexpr int64_t kScattered = INT64_C(64) << 10; /* a wanted row to every so many bytes: then they are read in a row */
+constexpr int32_t kMostCodes = 1 << 10; /* of a dictionary that is kept: it is looked at anew for each batch */
 constexpr int64_t kLeastWindow = INT64_C(16) << 10; /* what Arrow looks at to find a page header */
 constexpr int32_t kThriftStringLimit = 16 << 20;
 constexpr int32_t kThriftContainerLimit = 500 * 1000;
@@ -1894,6 +1896,33 @@ struct PageSource {
     }
 };
 
+/* Arrow shows dictionaries through its row groups alone: this is one of a single column. */
+class OneColumn final : public pq::RowGroupReader::Contents
+{
+  public:
+    OneColumn(const PageSource &source, const pq::RowGroupMetaData &group, std::unique_ptr<pq::PageReader> pages)
+        : source_(source), group_(group), pages_(std::move(pages))
+    {
+    }
+    std::unique_ptr<pq::PageReader> GetColumnPageReader(int) override
+    {
+        return std::move(pages_);
+    }
+    const pq::RowGroupMetaData *metadata() const override
+    {
+        return &group_;
+    }
+    const pq::ReaderProperties *properties() const override
+    {
+        return &source_.properties;
+    }
+
+  private:
+    const PageSource &source_;
+    const pq::RowGroupMetaData &group_;
+    std::unique_ptr<pq::PageReader> pages_;
+};
+
 /* The two faces under which parquet::arrow gets its pages from a PageSource. */
 class CountedRowGroup final : public pq::RowGroupReader::Contents
 {
@@ -2096,16 +2125,20 @@ template <class D> class TypedColumn final : public FlatColumn
     static constexpr bool kIsPlain = !kIsBytes && !kIsFixed && !kIsBool && !kIsInt96;
 
   public:
-    TypedColumn(const PageSource &source, const pq::RowGroupMetaData &group, const Node &node, Wanted wanted,
-                ar::MemoryPool *pool)
-        : FlatColumn(node.where, group.num_rows(), std::move(wanted)), type_(node.source_type), pool_(pool)
+    TypedColumn(const PageSource &source, const pq::RowGroupMetaData &group, const Node &node, bool keeps_dictionary,
+                Wanted wanted, ar::MemoryPool *pool)
+        : FlatColumn(node.where, group.num_rows(), std::move(wanted)), type_(node.source_type), pool_(pool),
+          pages_pool_(source.pool)
     {
         const pq::ColumnDescriptor *descriptor = source.metadata->schema()->Column(node.column);
         auto pages = source.open(group, node.column, count_, [this](int32_t values) { return skip_page(values); });
-        auto reader = pq::ColumnReader::Make(descriptor, std::move(pages), source.pool);
+        is_decimal_ = type_->id() == ar::Type::DECIMAL128;
+        asks_for_codes_ = kIsBytes && keeps_dictionary && !is_decimal_;
+        auto reader = asks_for_codes_ ? pq::RowGroupReader(std::make_unique<OneColumn>(source, group, std::move(pages)))
+                                            .ColumnWithExposeEncoding(node.column, pq::ExposedEncoding::DICTIONARY)
+                                      : pq::ColumnReader::Make(descriptor, std::move(pages), source.pool);
         reader_ = std::static_pointer_cast<pq::TypedColumnReader<D>>(reader);
         max_level_ = descriptor->max_definition_level();
-        is_decimal_ = type_->id() == ar::Type::DECIMAL128;
         width_ = kIsFixed && !is_decimal_ ? descriptor->type_length() : is_decimal_ ? 16 : 8;
         length_ = descriptor->type_length();
     }
@@ -2142,6 +2175,12 @@ template <class D> class TypedColumn final : public FlatColumn
         data_.reset();
         levels_.resize(static_cast<size_t>(n));
         valid_ = max_level_ > 0 ? zeroed((n + 7) / 8, pool_) : nullptr;
+        if (asks_for_codes_)
+            choose_codes();
+        if (codes_) {
+            values_ = allocate(n * 4, pool_);
+            return;
+        }
         if (!kIsPlain && n > scratch_size_) {
             scratch_ = std::make_unique<T[]>(static_cast<size_t>(n));
             scratch_size_ = n;
@@ -2159,23 +2198,90 @@ template <class D> class TypedColumn final : public FlatColumn
         }
     }
 
+    /* Codes stand for texts where there are few of these. */
+    void choose_codes()
+    {
+        if constexpr (kIsBytes) {
+            const T *texts = nullptr;
+            int32_t n = 0;
+            int64_t none = 0;
+            asks_for_codes_ = false;
+            if (reader_->GetExposedEncoding() != pq::ExposedEncoding::DICTIONARY || !has_next())
+                return;
+            reader_->ReadBatchWithDictionary(0, nullptr, nullptr, nullptr, &none, &texts, &n);
+            if (texts && n <= kMostCodes)
+                codes_ = dictionary_of(texts, n);
+        }
+    }
+
+    Data dictionary_of([[maybe_unused]] const T *texts, [[maybe_unused]] int32_t n)
+    {
+        if constexpr (kIsBytes) {
+            int64_t total = std::accumulate(texts, texts + n, INT64_C(0),
+                                            [](int64_t sum, const T &text) { return sum + text.len; });
+            if (total > std::numeric_limits<int32_t>::max())
+                return nullptr;
+            auto offsets = allocate((n + 1) * INT64_C(4), pages_pool_), bytes = allocate(total, pages_pool_);
+            int32_t end = 0;
+            for (int32_t i = 0; i < n; i++) {
+                offsets->mutable_data_as<int32_t>()[i] = end;
+                if (texts[i].len)
+                    memcpy(bytes->mutable_data() + end, texts[i].ptr, texts[i].len);
+                end += static_cast<int32_t>(texts[i].len);
+            }
+            offsets->mutable_data_as<int32_t>()[n] = end;
+            return ar::ArrayData::Make(type_, n, {nullptr, offsets, bytes}, 0);
+        }
+        return nullptr;
+    }
+
+    /* A code per row; rows without a value have any that exists. */
+    void decode_codes([[maybe_unused]] int64_t k)
+    {
+        if constexpr (kIsBytes) {
+            int32_t *out = values_->mutable_data_as<int32_t>() + filled_;
+            int16_t *levels = max_level_ > 0 ? levels_.data() : nullptr;
+            int64_t present = 0;
+            int64_t got = reader_->ReadBatchWithDictionary(k, levels, nullptr, out, &present, nullptr, nullptr);
+            check_decoded(k, got, present, levels);
+            uint32_t most = 0;
+            for (int64_t i = 0; i < present; i++)
+                most = std::max(most, static_cast<uint32_t>(out[i]));
+            if (present > 0 && most >= static_cast<uint64_t>(codes_->length))
+                fail(LC_R_PARQUET_BAD, "column %s names entry %" PRIu32 " of a dictionary of %" PRId64, name_.c_str(),
+                     most, codes_->length);
+            for (int64_t i = k, last = present; last < i--;)
+                out[i] = levels[i] == max_level_ ? out[--last] : 0;
+        }
+    }
+
+    void check_decoded(int64_t k, int64_t got, int64_t present, const int16_t *levels)
+    {
+        int64_t expected = levels ? std::count(levels, levels + std::min(k, got), max_level_) : k;
+        if (got != k || present != expected)
+            fail(LC_R_PARQUET_BAD, "column %s has a page with fewer values than its header says", name_.c_str());
+        if (levels)
+            mark(k, present);
+        nulls_ += k - present;
+    }
+
     /* Decodes the next `k` rows, all of one page. */
     void decode(int64_t k)
     {
+        if (codes_) {
+            decode_codes(k);
+            filled_ += k;
+            return;
+        }
         T *out = scratch_.get();
         if constexpr (kIsPlain)
             out = values_->mutable_data_as<T>() + filled_;
         int16_t *levels = max_level_ > 0 ? levels_.data() : nullptr;
         int64_t present = 0;
         int64_t got = reader_->ReadBatch(k, levels, nullptr, out, &present);
-        int64_t expected = levels ? std::count(levels, levels + std::min(k, got), max_level_) : k;
-        if (got != k || present != expected)
-            fail(LC_R_PARQUET_BAD, "column %s has a page with fewer values than its header says", name_.c_str());
-        if (levels)
-            mark(k, present);
+        check_decoded(k, got, present, levels);
         store(out, k, present);
         filled_ += k;
-        nulls_ += k - present;
     }
 
     void mark(int64_t k, int64_t present)
@@ -2279,6 +2385,11 @@ template <class D> class TypedColumn final : public FlatColumn
     {
         if (nulls_ == 0)
             valid_.reset();
+        if (codes_) {
+            Data out = ar::ArrayData::Make(ar::dictionary(ar::int32(), type_), n, {valid_, values_}, nulls_);
+            out->dictionary = codes_;
+            return out;
+        }
         if (kIsBytes && !is_decimal_) {
             std::shared_ptr<ar::Buffer> bytes = take(data_->Finish());
             return ar::ArrayData::Make(type_, n, {valid_, values_, bytes}, nulls_);
@@ -2300,9 +2411,10 @@ template <class D> class TypedColumn final : public FlatColumn
 
     std::shared_ptr<pq::TypedColumnReader<D>> reader_;
     const Type type_;
-    ar::MemoryPool *const pool_;
+    ar::MemoryPool *const pool_, *const pages_pool_;
     int16_t max_level_;
-    bool is_decimal_;
+    bool is_decimal_, asks_for_codes_ = false;
+    Data codes_; /* the texts that codes stand for; NULL: texts are read */
     int64_t width_, length_;
     std::vector<int16_t> levels_;
     std::unique_ptr<T[]> scratch_;
@@ -2313,25 +2425,33 @@ template <class D> class TypedColumn final : public FlatColumn
 };
 
 std::unique_ptr<FlatColumn> open_flat(const PageSource &source, const pq::RowGroupMetaData &group, const Node &node,
-                                      FlatColumn::Wanted wanted, ar::MemoryPool *pool)
+                                      bool keeps_dictionary, FlatColumn::Wanted wanted, ar::MemoryPool *pool)
 {
     switch (source.metadata->schema()->Column(node.column)->physical_type()) {
     case pq::Type::BOOLEAN:
-        return std::make_unique<TypedColumn<pq::BooleanType>>(source, group, node, std::move(wanted), pool);
+        return std::make_unique<TypedColumn<pq::BooleanType>>(source, group, node, keeps_dictionary, std::move(wanted),
+                                                              pool);
     case pq::Type::INT32:
-        return std::make_unique<TypedColumn<pq::Int32Type>>(source, group, node, std::move(wanted), pool);
+        return std::make_unique<TypedColumn<pq::Int32Type>>(source, group, node, keeps_dictionary, std::move(wanted),
+                                                            pool);
     case pq::Type::INT64:
-        return std::make_unique<TypedColumn<pq::Int64Type>>(source, group, node, std::move(wanted), pool);
+        return std::make_unique<TypedColumn<pq::Int64Type>>(source, group, node, keeps_dictionary, std::move(wanted),
+                                                            pool);
     case pq::Type::INT96:
-        return std::make_unique<TypedColumn<pq::Int96Type>>(source, group, node, std::move(wanted), pool);
+        return std::make_unique<TypedColumn<pq::Int96Type>>(source, group, node, keeps_dictionary, std::move(wanted),
+                                                            pool);
     case pq::Type::FLOAT:
-        return std::make_unique<TypedColumn<pq::FloatType>>(source, group, node, std::move(wanted), pool);
+        return std::make_unique<TypedColumn<pq::FloatType>>(source, group, node, keeps_dictionary, std::move(wanted),
+                                                            pool);
     case pq::Type::DOUBLE:
-        return std::make_unique<TypedColumn<pq::DoubleType>>(source, group, node, std::move(wanted), pool);
+        return std::make_unique<TypedColumn<pq::DoubleType>>(source, group, node, keeps_dictionary, std::move(wanted),
+                                                             pool);
     case pq::Type::BYTE_ARRAY:
-        return std::make_unique<TypedColumn<pq::ByteArrayType>>(source, group, node, std::move(wanted), pool);
+        return std::make_unique<TypedColumn<pq::ByteArrayType>>(source, group, node, keeps_dictionary,
+                                                                std::move(wanted), pool);
     case pq::Type::FIXED_LEN_BYTE_ARRAY:
-        return std::make_unique<TypedColumn<pq::FLBAType>>(source, group, node, std::move(wanted), pool);
+        return std::make_unique<TypedColumn<pq::FLBAType>>(source, group, node, keeps_dictionary, std::move(wanted),
+                                                           pool);
     case pq::Type::UNDEFINED:
         break;
     }
@@ -3061,7 +3181,7 @@ class Scan
             if (!node.is_flat)
                 continue;
             auto wanted = [this](int64_t first, int64_t n) { return any_wanted(first_row_ + first, n); };
-            flat_.back() = open_flat(source_, *metadata_, node, wanted, output_.get());
+            flat_.back() = open_flat(source_, *metadata_, node, request_.keeps_dictionaries, wanted, output_.get());
             auto starts = page_starts_.find(&node);
             if (starts != page_starts_.end())
                 flat_.back()->expect_pages(starts->second);
@@ -3156,13 +3276,25 @@ class Scan
         if (node.kind == Node::Kind::kConstant)
             return constant(node, n, output_.get());
         if (flat)
-            return convert(node, flat->read(wanted, n), output_.get());
+            return converted(node, flat->read(wanted, n));
         Data data = convert(node, nested[static_cast<size_t>(node.at)]->data(), output_.get());
         if (data->length != n)
             fail(LC_R_PARQUET_BAD, "column %s has %" PRId64 " rows where %" PRId64 " were read", node.where.c_str(),
                  data->length, n);
         check(ar::MakeArray(data)->ValidateFull());
         return data;
+    }
+
+    /* Of a dictionary array the dictionary is converted. */
+    Data converted(Node &node, const Data &in)
+    {
+        if (!in->dictionary)
+            return convert(node, in, output_.get());
+        Data out = in->Copy();
+        Data texts = convert(node, std::make_shared<ar::ArrayData>(*in->dictionary), output_.get());
+        out->type = ar::dictionary(ar::int32(), texts->type);
+        out->dictionary = std::move(texts);
+        return out;
     }
 
     File &file_;

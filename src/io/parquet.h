@@ -63,6 +63,8 @@ struct lc_parquet_request {
     size_t n_ranges;                 /* conjunction; skips row groups and pages that cannot hold a wanted row */
     const struct lc_range *ranges;   /* their fields are leaves of `schema` */
     int64_t first_row, n_rows;       /* a stretch of the file to keep to; n_rows 0 = all of it */
+    bool keeps_dictionaries;         /* top-level texts and bytes of few different values may come as dictionary arrays
+                                        of int32: what gathers and hashes rows knows these, little else does */
     int64_t batch_rows;              /* most rows a batch; 0 = 8192 */
     int64_t memory_limit;            /* bytes this scan may hold, but 4 MiB a column if that is more; 0 = 128 MiB */
 };

@@ -307,6 +307,7 @@ static lcdc_status pass_over_set(void *context, size_t index, lcdc_error **err)
                                       .extra = content->row_id,
                                       .n_ranges = content->spec.n_ranges,
                                       .ranges = content->spec.ranges,
+                                      .keeps_dictionaries = !pass->keeps_all,
                                       .first_row = job.set->first_position,
                                       .n_rows = job.set->is_stretch ? job.set->n_rows : 0};
     if (pass->first_columns_only) {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { BUCKET = 16, LINE = BUCKET * sizeof(uint32_t), AHEAD = 32, HUGE_PAGE = 2 << 20, UNHIT_BITS = 22 };
+enum { BUCKET = 16, LINE = BUCKET * sizeof(uint32_t), AHEAD = 32, HUGE_PAGE = 2 << 20, UNHIT_BITS = 22, NOTED = 64 };
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -174,11 +174,23 @@ lcdc_status lc_hash_filter_settle(struct lc_hash_filter *filter, lcdc_error **er
 size_t lc_hash_filter_unhit(const struct lc_hash_filter *filter, size_t n, const struct lc_hash *hashes,
                             uint8_t *missing)
 {
-    size_t n_missing = 0;
+    size_t n_missing = 0, n_noted = 0;
+    uint32_t noted[NOTED];
     for (size_t i = 0; i < n; i++) {
         uint32_t mark = mark_of(hashes[i]);
-        missing[i] = (filter->unhit[unhit_word(mark)] & unhit_bit(mark)) && !(*find(filter, hashes[i]) & HIT);
-        n_missing += missing[i];
+        bool is_noted = filter->unhit[unhit_word(mark)] & unhit_bit(mark);
+        missing[i] = 0;
+        noted[n_noted] = (uint32_t)i;
+        n_noted += is_noted;
+        if (is_noted)
+            __builtin_prefetch(filter->buckets[bucket_of(filter, hashes[i])]);
+        if (n_noted < NOTED && i + 1 < n)
+            continue;
+        for (size_t k = 0; k < n_noted; k++) {
+            missing[noted[k]] = !(*find(filter, hashes[noted[k]]) & HIT);
+            n_missing += missing[noted[k]];
+        }
+        n_noted = 0;
     }
     return n_missing;
 }

@@ -119,7 +119,7 @@ lcdc_status lc_kept_rows_add(struct lc_kept_rows *kept, struct lc_kept_budget *b
     LC_TRY(choose(&batch, n, which, first, hashes, ids, places, err));
     LC_TRY(project(schema, columns, rows, &images, err));
     /* columns that are left out may share one block with those that are kept: those are copied then */
-    if (batch.n == n && columns->n_children == schema->n_children) {
+    if (batch.n == n && columns->n_children == schema->n_children && !lc_array_has_dictionaries(&images)) {
         lc_array_move(&images, &batch.images);
     } else {
         const struct ArrowArray *from = &images;

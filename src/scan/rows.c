@@ -136,6 +136,11 @@ static lcdc_status check_missing_columns(const struct lc_rows *rows, lcdc_error 
     return LCDC_OK;
 }
 
+static bool has_filters(const struct lc_rows *rows)
+{
+    return rows->set->n_filters || rows->request.filter;
+}
+
 /* What a scan with this layout is asked; it lives in the arena. */
 static lcdc_status scan_request(struct lc_rows *rows, const struct layout *layout, struct lc_parquet_request **out,
                                 lcdc_error **err)
@@ -169,6 +174,7 @@ static lcdc_status scan_request(struct lc_rows *rows, const struct layout *layou
                                         .ranges = ranges,
                                         .first_row = request->first_row,
                                         .n_rows = request->n_rows,
+                                        .keeps_dictionaries = request->keeps_dictionaries && !has_filters(rows),
                                         .batch_rows = rows->context->batch_rows,
                                         .memory_limit = rows->context->memory_limit};
     *out = scan;
@@ -229,11 +235,6 @@ static lcdc_status make_mask(struct lc_rows *rows, const struct layout *layout, 
 }
 
 /* ---- filters first ---- */
-
-static bool has_filters(const struct lc_rows *rows)
-{
-    return rows->set->n_filters || rows->request.filter;
-}
 
 static lcdc_status note_passed(struct lc_rows *rows, int64_t n, const int64_t *positions, int64_t *kept,
                                lcdc_error **err)

@@ -28,6 +28,7 @@ struct lc_rows_request {
     size_t n_ranges;              /* what the filter implies for files (pushdown.h) */
     const struct lc_range *ranges;
     int64_t first_row, n_rows; /* a stretch of the file to keep to; n_rows 0 = all of it */
+    bool keeps_dictionaries;   /* as in lc_parquet_request; not of sets with filters */
 };
 
 struct lc_rows;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/row_hash.h"
 #include "support/arrays.h"
 
 void parquet_rows_done(struct parquet_rows *rows)
@@ -31,6 +32,32 @@ static void append(struct parquet_rows *rows, const struct ArrowArray *batch, co
     }
 }
 
+/* Gathered forwards and backwards, with equal hashes. */
+static lcdc_status expand(const struct lc_field *schema, struct ArrowArray *batch, lcdc_error **err)
+{
+    int64_t n = batch->length;
+    const struct ArrowArray *from = batch;
+    LC_ARRAY struct ArrowArray plain = {0}, backwards = {0};
+    LC_FREE int64_t *rows = lc_alloc((size_t)n * sizeof(*rows));
+    LC_FREE struct lc_hash *hashes = lc_alloc((size_t)n * 3 * sizeof(*hashes));
+    LC_TRY_ALLOC(rows && hashes);
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = n - 1 - i;
+    LC_TRY(lc_array_gather(schema, 1, &from, NULL, rows, n, &backwards, err));
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = i;
+    LC_TRY(lc_array_gather(schema, 1, &from, NULL, rows, n, &plain, err));
+    LC_TRY(lc_row_hash(schema, batch, 0, NULL, hashes, err));
+    LC_TRY(lc_row_hash(schema, &plain, 0, NULL, hashes + n, err));
+    LC_TRY(lc_row_hash(schema, &backwards, 0, NULL, hashes + 2 * n, err));
+    for (int64_t i = 0; i < n; i++)
+        if (!lc_hash_equal(hashes[i], hashes[n + i]) || !lc_hash_equal(hashes[i], hashes[3 * n - 1 - i]))
+            return lc_fail(err, LC_R_INTERNAL, "row %lld of a batch with dictionaries", (long long)i);
+    lc_array_release(batch);
+    lc_array_move(&plain, batch);
+    return LCDC_OK;
+}
+
 lcdc_status parquet_rows_read(struct lc_parquet *file, const struct lc_parquet_request *request,
                               struct parquet_rows *out, lcdc_error **err)
 {
@@ -46,6 +73,10 @@ lcdc_status parquet_rows_read(struct lc_parquet *file, const struct lc_parquet_r
             return LCDC_OK;
         if (batch.length == 0 || batch.length > most || batch.null_count != 0)
             return lc_fail(err, LC_R_INTERNAL, "a batch of %lld rows", (long long)batch.length);
+        if (lc_array_has_dictionaries(&batch)) {
+            out->n_coded += (size_t)batch.length;
+            LC_TRY(expand(request->schema, &batch, err));
+        }
         LC_TRY(lc_array_check(&batch, request->schema, err));
         append(out, &batch, request->schema, positions);
     }

@@ -8,7 +8,7 @@
 #include "io/parquet.h"
 
 struct parquet_rows {
-    size_t n;
+    size_t n, n_coded; /* rows; those that came with a dictionary */
     char **texts;
     int64_t *positions;
 };
@@ -18,7 +18,8 @@ void parquet_rows_done(struct parquet_rows *rows);
 
 /**
  * Scans `file` to its end. Each batch is checked against the requested schema (lc_array_check) and may not be longer
- * than asked. On failure `out` holds what came before it.
+ * than asked; one with dictionaries is turned into plain arrays first, and must hash as these do. On failure `out`
+ * holds what came before it.
  */
 lcdc_status parquet_rows_read(struct lc_parquet *file, const struct lc_parquet_request *request,
                               struct parquet_rows *out, lcdc_error **err);

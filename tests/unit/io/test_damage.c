@@ -69,7 +69,7 @@ static lcdc_status read_rows(struct damaged *damaged, const struct lc_field *sch
     LC_CLEANUP(lc_parquet_closep) struct lc_parquet *file = NULL;
     PARQUET_ROWS struct parquet_rows rows = {0};
     LC_TRY(lc_parquet_open(damaged->storage, "/f.parquet", -1, &file, err));
-    struct lc_parquet_request request = {.schema = schema, .batch_rows = 16};
+    struct lc_parquet_request request = {.schema = schema, .batch_rows = 16, .keeps_dictionaries = damaged->tried % 2};
     if (!schema)
         LC_TRY(lc_parquet_schema(file, &request.schema, err));
     if (mode == SOME_ROWS)

@@ -161,11 +161,13 @@ static void assert_selection(struct opened *opened, const struct lc_field *schem
                              const struct selection *selection, int64_t batch_rows)
 {
     PARQUET_ROWS struct parquet_rows rows = {0};
-    read_all(
-        opened,
-        &(struct lc_parquet_request){
-            .schema = schema, .include = selection->include, .exclude = selection->exclude, .batch_rows = batch_rows},
-        &rows);
+    read_all(opened,
+             &(struct lc_parquet_request){.schema = schema,
+                                          .include = selection->include,
+                                          .exclude = selection->exclude,
+                                          .batch_rows = batch_rows,
+                                          .keeps_dictionaries = batch_rows % 2},
+             &rows);
     size_t n = 0;
     for (size_t row = 0; row < plain->n; row++) {
         if (!is_selected(selection, row))
@@ -241,6 +243,59 @@ static void flat_and_nested_columns_are_selected_alone(void **state)
     for (size_t i = 0; i < 6; i++) {
         struct lc_field part = part_of(schema, parts[i][0], parts[i][1]);
         assert_selections(&opened, &part, 2);
+    }
+}
+
+static void a_stretch_is_read_alone(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"rows", "rows_index", "rows_v2", "rows_plain"};
+    static const int64_t stretches[][2] = {{0, 1},      {0, 1000}, {999, 2},     {1000, 1000}, {37, 64},    {37, 3000},
+                                           {2999, 501}, {3499, 1}, {3400, 5000}, {3500, 10},   {1000, 1001}};
+    for (size_t i = 0; i < 4; i++) {
+        OPENED struct opened opened = {0};
+        PARQUET_ROWS struct parquet_rows plain = {0};
+        open_named(&opened, names[i]);
+        read_all(&opened, &(struct lc_parquet_request){.schema = schema_of(&opened)}, &plain);
+        for (size_t k = 0; k < sizeof(stretches) / sizeof(*stretches); k++) {
+            PARQUET_ROWS struct parquet_rows rows = {0};
+            int64_t first = stretches[k][0], n = stretches[k][1] < 3500 - first ? stretches[k][1] : 3500 - first;
+            read_all(&opened,
+                     &(struct lc_parquet_request){.schema = schema_of(&opened),
+                                                  .first_row = first,
+                                                  .n_rows = stretches[k][1],
+                                                  .keeps_dictionaries = k % 2},
+                     &rows);
+            assert_int_equal(rows.n, n);
+            for (int64_t row = 0; row < n; row++) {
+                assert_int_equal(rows.positions[row], first + row);
+                assert_string_equal(rows.texts[row], plain.texts[first + row]);
+            }
+        }
+    }
+}
+
+/* Texts that a dictionary holds, of few and of many values; pages that fell back to plain ones have none. */
+static void dictionaries_are_kept_where_they_are_small(void **state)
+{
+    (void)state;
+    OPENED struct opened opened = {0}, plain = {0};
+    open_named(&opened, "rows");
+    open_named(&plain, "rows_plain");
+    const struct lc_field *schema = schema_of(&opened);
+    for (size_t column = 5; column < 7; column++) {
+        PARQUET_ROWS struct parquet_rows texts = {0}, coded = {0}, none = {0};
+        struct lc_field part = part_of(schema, column, column + 1);
+        read_all(&opened, &(struct lc_parquet_request){.schema = &part}, &texts);
+        read_all(&opened, &(struct lc_parquet_request){.schema = &part, .keeps_dictionaries = true}, &coded);
+        read_all(&plain, &(struct lc_parquet_request){.schema = &part, .keeps_dictionaries = true}, &none);
+        assert_int_equal(texts.n_coded, 0);
+        assert_int_equal(coded.n_coded, 3500);
+        assert_int_equal(none.n_coded, 0);
+        for (size_t row = 0; row < 3500; row++) {
+            assert_string_equal(coded.texts[row], texts.texts[row]);
+            assert_string_equal(none.texts[row], texts.texts[row]);
+        }
     }
 }
 
@@ -966,6 +1021,8 @@ int main(void)
         cmocka_unit_test(an_empty_file_has_no_rows),
         cmocka_unit_test(every_selection_equals_the_plain_read),
         cmocka_unit_test(flat_and_nested_columns_are_selected_alone),
+        cmocka_unit_test(a_stretch_is_read_alone),
+        cmocka_unit_test(dictionaries_are_kept_where_they_are_small),
         cmocka_unit_test(a_position_past_the_end_is_told),
         cmocka_unit_test(what_no_row_is_wanted_of_is_not_read),
         cmocka_unit_test(columns_are_found_by_physical_name),
