@@ -20,8 +20,8 @@ static inline bool lc_hash_equal(struct lc_hash x, struct lc_hash y)
 }
 
 /**
- * Adds hashes up, those whose byte in `which` is 1 (NULL: all): what a multiset of rows is, whatever their order. Each is
- * stirred first: else changes that go together, the sign of two numbers say, could make up for each other.
+ * Adds hashes up, those whose byte in `which` is 1 (NULL: all): what a multiset of rows is, whatever their order. Each
+ * is stirred first: else changes that go together, the sign of two numbers say, could make up for each other.
  */
 void lc_hash_sum(struct lc_hash *sum, size_t n, const struct lc_hash *hashes, const uint8_t *which);
 
